@@ -1,0 +1,18 @@
+"""Settings, the content index with its registry and queue, saved questions."""
+
+from __future__ import annotations
+
+from migrations.sqlfile import run_beside
+
+revision = "0001"
+down_revision = None
+
+
+def upgrade() -> None:
+    """Run the file of the same name that ends in .sql."""
+    run_beside(__file__, ".sql")
+
+
+def downgrade() -> None:
+    """Run the one that ends in _down.sql."""
+    run_beside(__file__, "_down.sql")

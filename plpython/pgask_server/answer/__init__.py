@@ -1,0 +1,1 @@
+"""The answer as a person reads it: values, the narrative, tables, charts, Markdown."""

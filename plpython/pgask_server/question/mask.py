@@ -1,0 +1,68 @@
+"""The masked form of a prompt or question: "a given year" where a value stands.
+
+A saved question is found by its masked canonical prompt, so that no value pulls a typed question
+towards another one that happens to name it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from pgask_server.question.parameter import Parameter
+from pgask_server.question.words import normal_phrase
+
+_PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_BLANKS = re.compile(r"\s+")
+_SPLIT_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def noun(parameter: Parameter) -> str:
+    """What a parameter is called in a sentence: the words of its name; a number where that says
+    little."""
+    words = _SPLIT_CAMEL.sub(" ", parameter.name).replace("_", " ").strip().lower()
+    if len(words) < 2:
+        words = "number" if parameter.type in ("integer", "number") else "value"
+    return words
+
+
+def masked_prompt(canonical_prompt: str, parameters: Sequence[Parameter]) -> str:
+    """The text behind a saved question's vector: each {name} place as "a given <noun>"."""
+    by_name = {parameter.name: parameter for parameter in parameters}
+
+    def given(match: re.Match[str]) -> str:
+        parameter = by_name.get(match.group(1))
+        return match.group() if parameter is None else f"a given {noun(parameter)}"
+
+    return _tidy(_PLACE.sub(given, canonical_prompt))
+
+
+def masked_question(
+    question: str, spans: Mapping[str, tuple[int, int]], parameters: Sequence[Parameter]
+) -> str:
+    """`question` with the characters of each span as "a given <noun>" of its parameter."""
+    by_name = {parameter.name: parameter for parameter in parameters}
+    pieces: list[str] = []
+    place = 0
+    for name, (start, end) in sorted(spans.items(), key=lambda item: (item[1], item[0])):
+        # The two ends of one range share their words: say both, once each.
+        joint = "" if start >= place else " and "
+        pieces.append(question[place:start] if not joint else joint)
+        pieces.append(f"a given {noun(by_name[name])}")
+        place = max(place, end)
+    pieces.append(question[place:])
+    return _tidy("".join(pieces))
+
+
+def blanked_prompt(canonical_prompt: str) -> str:
+    """The canonical prompt with its places as a person would leave them out."""
+    return _tidy(_PLACE.sub("", canonical_prompt))
+
+
+def exact_key(masked: str) -> str:
+    """What two masked texts have in common when they are the same sentence."""
+    return normal_phrase(masked)
+
+
+def _tidy(text: str) -> str:
+    return _BLANKS.sub(" ", text).strip()

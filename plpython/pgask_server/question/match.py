@@ -1,0 +1,367 @@
+"""A typed question -> the saved question that it asks, with its parameters bound."""
+
+from __future__ import annotations
+
+import datetime
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from pgask_server.database import Database
+from pgask_server.errors import ParameterInvalid
+from pgask_server.question.bind import (
+    LONGEST_QUESTION,
+    Binding,
+    bind_reading,
+    check_given,
+    clean_question,
+    read_question,
+    with_nearest,
+)
+from pgask_server.question.evidence import Asked, weigh
+from pgask_server.question.link import ValueLinker, Viewer
+from pgask_server.question.mask import exact_key, masked_question
+from pgask_server.question.parameter import Parameter
+from pgask_server.question.proposal import Reading
+from pgask_server.question.saved import Saved, SavedQuestions, Vector, nearest
+from pgask_server.question.score import (
+    DEFAULT_MARGIN,
+    DEFAULT_THRESHOLD,
+    OFFERED,
+    Evidence,
+    confidence,
+    rank_score,
+)
+from pgask_server.question.value_index import Link
+
+
+class Embed(Protocol):
+    """Gives the vectors of texts: shape (len(texts), dimensions), each of length one."""
+
+    def __call__(self, texts: Sequence[str], /) -> Vector: ...
+
+
+CANDIDATES = 10
+"""Saved questions that are looked at for one typed question."""
+
+_CHOICES = 5
+_WITHIN = 0.3
+_MOST_MASKED = 6
+_MOST_VECTORS = 512
+_SCOPE_BONUS = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A saved question that may be meant.
+
+    similarity: cosine, -1 to 1, of the question's best form to the saved prompt. confidence: the
+    probability, 0 to 1, that it is the one, given what lies next to it. lead: the distance in
+    score to the next question with another answer.
+    """
+
+    saved: Saved
+    similarity: float
+    confidence: float
+    binding: Binding
+    evidence: Evidence
+    lead: float
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What a typed question was matched to.
+
+    accepted: the question to answer, where it is sure enough, with the values in
+    `accepted.binding`. choices: otherwise those that may be meant, best first. nearest: what lay
+    nearest in any case. exact: the masked texts are the same sentence.
+    """
+
+    accepted: Candidate | None = None
+    choices: tuple[Candidate, ...] = ()
+    nearest: tuple[Candidate, ...] = ()
+    exact: bool = False
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def binding(self) -> Binding | None:
+        """The values of the accepted question."""
+        return None if self.accepted is None else self.accepted.binding
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    saved: Saved
+    binding: Binding
+    masked: str
+    similarity: float
+
+
+@dataclass(slots=True)
+class Matcher:
+    """Matches typed questions; keeps what a session asks for again."""
+
+    linker: ValueLinker = field(default_factory=ValueLinker)
+    questions: SavedQuestions = field(default_factory=SavedQuestions)
+    _vectors: OrderedDict[tuple[str, str], Vector] = field(
+        default_factory=OrderedDict[tuple[str, str], Vector]
+    )
+
+    def match(
+        self,
+        db: Database,
+        embed: Embed,
+        question: str,
+        scope_key: str = "global",
+        *,
+        model: str,
+        given: Mapping[str, object] | None = None,
+        threshold: float = DEFAULT_THRESHOLD,
+        margin: float = DEFAULT_MARGIN,
+        today: datetime.date | None = None,
+    ) -> Match:
+        """Find the saved question that `question` asks.
+
+        model: the name of the embedding model behind `embed`. given: values that the asker gave
+        by name. threshold: the least confidence of an acceptance; margin: the least distance in
+        score to the next different question. today: default the server's. Nothing that is typed
+        as a question raises; ParameterInvalid only comes from a value in `given` that the
+        accepted question refuses.
+        """
+        warnings: tuple[str, ...] = ()
+        if len(question) > LONGEST_QUESTION:
+            warnings = (f"Only the first {LONGEST_QUESTION:,} characters were read.",)
+        text = clean_question(question)
+        if not any(letter.isalnum() for letter in text):
+            return Match(warnings=warnings)
+        vector = embed([text])[0]
+        around = nearest(db, vector, model, scope_key, CANDIDATES)
+        if around is None:
+            return Match(warnings=warnings)
+        viewer = Viewer(around.role, around.transaction)
+        reading = read_question(
+            text, today or datetime.date.fromisoformat(around.today[:10])
+        )
+        found = self.choose(
+            db,
+            embed,
+            reading,
+            self.questions.load(db, around.near),
+            {near.id: near.similarity for near in around.near},
+            viewer,
+            scope_key,
+            model=model,
+            given=given or {},
+            threshold=threshold,
+            margin=margin,
+        )
+        return self._finished(db, reading, found, given or {}, viewer, warnings)
+
+    def choose(
+        self,
+        db: Database,
+        embed: Embed,
+        reading: Reading,
+        saved: Sequence[Saved],
+        similarities: Mapping[str, float],
+        viewer: Viewer,
+        scope_key: str,
+        *,
+        model: str,
+        given: Mapping[str, object],
+        threshold: float = DEFAULT_THRESHOLD,
+        margin: float = DEFAULT_MARGIN,
+    ) -> Match:
+        """Decide between `saved`, given the similarity of each to the question as typed.
+
+        The masked forms of the question are embedded, all at once, only where the question as
+        typed does not settle it.
+        """
+        asked = Asked(reading)
+        within = max(similarities.values(), default=0.0) - _WITHIN
+        bound = [
+            self._bound(db, reading, one, similarities[one.id], given, viewer)
+            for one in saved
+            if similarities[one.id] >= within
+        ]
+        found = _decide(asked, bound, scope_key, threshold, margin)
+        if found.accepted is None and any(one.binding.spans for one in bound):
+            bound = self._with_masked(embed, model, bound)
+            found = _decide(asked, bound, scope_key, threshold, margin)
+        return found
+
+    def _bound(
+        self,
+        db: Database,
+        reading: Reading,
+        saved: Saved,
+        similarity: float,
+        given: Mapping[str, object],
+        viewer: Viewer,
+    ) -> _Bound:
+        def links(parameter: Parameter, known: frozenset[str]) -> Sequence[Link]:
+            if parameter.values:
+                return saved.lists[parameter.name].links(reading.words, known)
+            if parameter.column is None:
+                return ()
+            return self.linker.links(db, parameter.column, reading.words, known, viewer)
+
+        # A wrong value matters only for the question that is chosen in the end: see _finished.
+        checked: dict[str, str | None] = {}
+        for parameter in saved.parameters:
+            if parameter.name in given:
+                try:
+                    checked.update(
+                        check_given(saved.parameters, {parameter.name: given[parameter.name]})
+                    )
+                except ParameterInvalid:
+                    checked[parameter.name] = None
+        binding = bind_reading(saved.prompt, reading, checked, links)
+        masked = masked_question(reading.text, binding.spans, saved.parameters)
+        # A name that the question does not have speaks against it.
+        strangers = sum(name not in binding.values for name in given)
+        return _Bound(saved, binding, masked, similarity - 0.2 * min(strangers, 2))
+
+    def _with_masked(
+        self, embed: Embed, model: str, bound: Sequence[_Bound]
+    ) -> list[_Bound]:
+        """`bound` with the similarity of the better of the raw and the masked question."""
+        texts: list[str] = []
+        for one in bound:
+            if one.binding.spans and one.masked not in texts and len(texts) < _MOST_MASKED:
+                texts.append(one.masked)
+        unknown = [text for text in texts if (model, text) not in self._vectors]
+        if unknown:
+            for text, vector in zip(unknown, embed(unknown), strict=True):
+                self._vectors[model, text] = vector
+        better: list[_Bound] = []
+        for one in bound:
+            vector = self._vectors.get((model, one.masked)) if one.binding.spans else None
+            if vector is None:
+                better.append(one)
+                continue
+            mine = one.saved.vector
+            similarity = float(np.dot(vector[: len(mine)], mine))
+            better.append(
+                _Bound(one.saved, one.binding, one.masked, max(one.similarity, similarity))
+            )
+        while len(self._vectors) > _MOST_VECTORS:
+            self._vectors.popitem(last=False)
+        return better
+
+    def _finished(
+        self,
+        db: Database,
+        reading: Reading,
+        found: Match,
+        given: Mapping[str, object],
+        viewer: Viewer,
+        warnings: tuple[str, ...],
+    ) -> Match:
+        accepted = found.accepted
+        if accepted is not None:
+            check_given(accepted.saved.parameters, given)
+            binding = with_nearest(
+                db, accepted.saved.parameters, reading, accepted.binding, self.linker, viewer
+            )
+            accepted = Candidate(
+                accepted.saved,
+                accepted.similarity,
+                accepted.confidence,
+                binding,
+                accepted.evidence,
+                accepted.lead,
+            )
+        return Match(accepted, found.choices, found.nearest, found.exact, warnings)
+
+
+def _decide(
+    asked: Asked, bound: Sequence[_Bound], scope_key: str, threshold: float, margin: float
+) -> Match:
+    """Order the candidates, and accept the first one, offer several, or none."""
+    scored: list[tuple[float, _Bound, Evidence]] = []
+    for one in bound:
+        evidence = weigh(
+            asked,
+            one.masked,
+            one.saved.prompt,
+            one.saved.content,
+            one.saved.traits,
+            one.binding,
+            one.similarity,
+        )
+        score = rank_score(evidence)
+        if one.saved.scope_key == scope_key and scope_key != "global":
+            score += _SCOPE_BONUS
+        scored.append((score, one, evidence))
+    scored.sort(key=lambda entry: -entry[0])
+    candidates: list[Candidate] = []
+    first_distance = 1.0
+    for at, (score, one, evidence) in enumerate(scored):
+        others = [
+            other_score
+            for other_score, other, _ in scored[:at] + scored[at + 1 :]
+            if other.saved.answer_key != one.saved.answer_key
+        ]
+        distance = score - max(others) if others else 1.0
+        first_distance = distance if at == 0 else first_distance
+        candidates.append(
+            Candidate(
+                one.saved, one.similarity, confidence(evidence, distance), one.binding, evidence, distance
+            )
+        )
+    if not candidates:
+        return Match()
+    shown = tuple(candidates)
+    exact = _exact(bound)
+    if exact is not None:
+        for candidate in candidates:
+            if candidate.saved.id == exact.id and not candidate.evidence.leftover:
+                return Match(candidate, nearest=shown, exact=True)
+    first = candidates[0]
+    if (
+        first.confidence >= threshold
+        and first_distance >= margin
+        and first.similarity >= OFFERED
+        and not first.evidence.opposites
+    ):
+        return Match(first, nearest=shown)
+    likely = [candidate for candidate in candidates if candidate.similarity >= OFFERED]
+    return Match(choices=tuple(likely[:_CHOICES]), nearest=shown)
+
+
+def _exact(bound: Sequence[_Bound]) -> Saved | None:
+    """The only question whose masked prompt is the masked question, word for word."""
+    same = [one.saved for one in bound if exact_key(one.masked) == one.saved.key]
+    if same and all(saved.answer_key == same[0].answer_key for saved in same):
+        return same[0]
+    return None
+
+
+def match(
+    db: Database,
+    embed: Embed,
+    question: str,
+    scope_key: str = "global",
+    *,
+    model: str,
+    given: Mapping[str, object] | None = None,
+    threshold: float = DEFAULT_THRESHOLD,
+    margin: float = DEFAULT_MARGIN,
+    today: datetime.date | None = None,
+) -> Match:
+    """`Matcher.match` with nothing kept from before."""
+    return Matcher().match(
+        db,
+        embed,
+        question,
+        scope_key,
+        model=model,
+        given=given,
+        threshold=threshold,
+        margin=margin,
+        today=today,
+    )

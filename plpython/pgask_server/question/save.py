@@ -1,0 +1,232 @@
+"""A question as its author writes it -> a checked row of nl_query."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pgask_server.answer.value import DISPLAYS
+from pgask_server.database import Database
+from pgask_server.errors import QuestionInvalid
+from pgask_server.question.mask import masked_prompt
+from pgask_server.question.parameter import parse_parameters
+from pgask_server.statement.analyse import analyse
+from pgask_server.vector_literal import vector_literal
+
+Embed = Callable[[Sequence[str]], NDArray[np.float32]]
+
+_TYPES: Mapping[str, str] = {
+    "integer": "integer",
+    "number": "numeric",
+    "text": "text",
+    "boolean": "boolean",
+    "date": "date",
+    "timestamp": "timestamp",
+}
+"""What a parameter's value is to PostgreSQL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A question whose parts are all checked."""
+
+    canonical_prompt: str
+    derived_sqls: str
+    """jsonb text for nl_query.derived_sqls."""
+    params: str
+    """jsonb text for nl_query.params."""
+    fingerprint: str | None
+    masked: str
+    """The text behind query_vector."""
+
+
+def check(
+    db: Database,
+    canonical_prompt: str,
+    sqls: str,
+    params: str,
+    display: str | None,
+    search_path: str | None = None,
+) -> Draft:
+    """Check a question's parts, its statements by PostgreSQL itself.
+
+    search_path: where the statements' names are looked up; None: in pg_catalog alone.
+    Raises QuestionInvalid, StatementRefused, StatementInvalid.
+    """
+    prompt = " ".join(canonical_prompt.split())
+    if not prompt:
+        raise QuestionInvalid("the canonical prompt is blank")
+    statements = _statements(sqls, display)
+    parameters = parse_parameters(params, prompt, [statement["sql"] for statement in statements])
+    types = {parameter.name: _TYPES[parameter.type] for parameter in parameters}
+    fingerprints: list[str] = []
+    derived: list[dict[str, object]] = []
+    for statement in statements:
+        analysed = analyse(db, statement["sql"], types, search_path)
+        fingerprints.append(analysed.fingerprint)
+        derived.append(
+            {
+                **statement,
+                "canonical": analysed.canonical,
+                "arguments": list(analysed.arguments),
+                "types": list(analysed.types),
+                "columns": [
+                    {"name": column.name, "type": column.type_name} for column in analysed.columns
+                ],
+                "fingerprint": analysed.fingerprint,
+            }
+        )
+    return Draft(
+        canonical_prompt=prompt,
+        derived_sqls=json.dumps(derived),
+        params=params,
+        fingerprint=" ".join(fingerprints) or None,
+        masked=masked_prompt(prompt, parameters),
+    )
+
+
+def save(
+    db: Database,
+    embed: Embed,
+    model: str,
+    draft: Draft,
+    label: str | None,
+    scope_key: str,
+    notes: str | None,
+    is_shared: bool,
+) -> str:
+    """Store a draft in the name of the caller; its id."""
+    if not scope_key.strip():
+        raise QuestionInvalid("the scope key is blank", hint="Use 'global' for everywhere.")
+    vector = vector_literal(embed([draft.masked])[0])
+    stored = db.execute(
+        "select pgask._store_question($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) as id",
+        ("text", "text", "text", "text", "jsonb", "jsonb", "text", "text", "boolean", "text"),
+        (
+            label,
+            draft.canonical_prompt,
+            vector,
+            model,
+            draft.derived_sqls,
+            draft.params,
+            draft.fingerprint,
+            scope_key.strip(),
+            is_shared,
+            notes,
+        ),
+    )
+    return str(stored[0]["id"])
+
+
+def refresh_builtin(db: Database, embed: Embed | None, model: str) -> None:
+    """Store the built-in questions, changed ones anew; the current user must be the owner.
+
+    embed: None where no model can be opened now: then vectors come with the next pass of work().
+    """
+    present = {
+        str(row["label"]): row
+        for row in db.execute(
+            "select q.label, q.canonical_prompt, q.params, q.embedding_model,"
+            " q.query_vector::text as vector from pgask.nl_query q where q.status = 'system'"
+        )
+    }
+    for question in db.execute("select * from pgask._builtin_questions()"):
+        params = str(question["params"])
+        draft = check(db, str(question["canonical_prompt"]), str(question["sqls"]), params, None)
+        old = present.pop(str(question["label"]), None)
+        vector: str | None
+        if (
+            old is not None
+            and old["embedding_model"] == model
+            and old["canonical_prompt"] == draft.canonical_prompt
+            and json.loads(str(old["params"])) == json.loads(params)
+        ):
+            vector = str(old["vector"])
+        elif embed is not None:
+            vector = vector_literal(embed([draft.masked])[0])
+        else:
+            vector = None
+        db.execute(
+            "select pgask._store_builtin_question($1, $2, $3, $4, $5, $6, $7, $8)",
+            ("text", "text", "text", "text", "jsonb", "jsonb", "text", "text"),
+            (
+                question["label"],
+                draft.canonical_prompt,
+                vector,
+                None if vector is None else model,
+                draft.derived_sqls,
+                params,
+                draft.fingerprint,
+                question["notes"],
+            ),
+        )
+    for label in present:
+        db.execute(
+            "delete from pgask.nl_query q where q.status = 'system' and q.label = $1",
+            ("text",),
+            (label,),
+        )
+
+
+def refresh_vectors(db: Database, embed: Embed, model: str) -> int:
+    """Give the questions whose vector is missing or of another model a new one; how many."""
+    superseded = db.execute("select * from pgask._superseded_questions($1)", ("text",), (model,))
+    if not superseded:
+        return 0
+    db.commit()
+    masked = [
+        masked_prompt(str(row["canonical_prompt"]), parse_parameters(str(row["params"])))
+        for row in superseded
+    ]
+    vectors = embed(masked)
+    for row, vector in zip(superseded, vectors, strict=True):
+        db.execute(
+            "select pgask._store_question_vector($1, $2, $3)",
+            ("uuid", "text", "text"),
+            (row["id"], vector_literal(vector), model),
+        )
+    db.commit()
+    return len(superseded)
+
+
+def _statements(sqls: str, display: str | None) -> list[dict[str, str]]:
+    """The statements with display and title; plain strings are statements too."""
+    try:
+        given: object = json.loads(sqls)
+    except ValueError as error:
+        raise QuestionInvalid("sqls is not JSON", detail=str(error)) from error
+    if not isinstance(given, list):
+        raise QuestionInvalid("sqls is not a list", hint='Write [{"sql": "select ..."}].')
+    statements: list[dict[str, str]] = []
+    for entry in cast("list[object]", given):
+        fields = {"sql": entry} if isinstance(entry, str) else entry
+        if not isinstance(fields, dict):
+            raise QuestionInvalid("an entry of sqls is neither an object nor a string")
+        statement = cast("dict[str, object]", fields)
+        unknown = set(statement) - {"sql", "display", "title"}
+        if unknown:
+            raise QuestionInvalid(
+                f'an entry of sqls has the unknown key "{min(unknown)}"',
+                hint="The keys are sql, display and title.",
+            )
+        sql = statement.get("sql")
+        if not isinstance(sql, str) or not sql.strip():
+            raise QuestionInvalid("an entry of sqls has no statement", hint='Write {"sql": "..."}.')
+        shown = statement.get("display") or display or "table"
+        if shown not in DISPLAYS:
+            raise QuestionInvalid(
+                f'"{shown}" is not a way to display a result',
+                hint="The displays are " + ", ".join(DISPLAYS) + ".",
+            )
+        title = statement.get("title")
+        if title is not None and not isinstance(title, str):
+            raise QuestionInvalid("the title of a statement is not a text")
+        statements.append(
+            {"sql": sql, "display": str(shown), **({"title": title} if title else {})}
+        )
+    return statements

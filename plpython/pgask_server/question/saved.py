@@ -1,0 +1,176 @@
+"""Saved questions as the matcher reads them: each once per session and revision."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pgask_server.database import Database, Row
+from pgask_server.question.mask import exact_key, masked_prompt
+from pgask_server.question.parameter import Parameter, parse_parameters
+from pgask_server.question.place import Prompt, read_prompt
+from pgask_server.question.shape import statement_traits
+from pgask_server.question.value_index import ValueIndex
+from pgask_server.question.words import content_words
+from pgask_server.vector_literal import vector_literal
+
+Vector = NDArray[np.float32]
+
+_MOST_KEPT = 2000
+
+_NEAREST = """
+select q.id::pg_catalog.text as id, q.revision, q.similarity,
+    current_user::pg_catalog.text as role, pg_catalog.now()::pg_catalog.text as now,
+    current_date::pg_catalog.text as today
+from pgask._nearest_questions($1, $2, $3, $4) q"""
+
+_SAVED = """
+select n.id::pg_catalog.text as id, n.canonical_prompt, n.label, n.status, n.scope_key, n.version,
+    n.schema_fingerprint, n.params::pg_catalog.text as params,
+    n.derived_sqls::pg_catalog.text as derived_sqls, n.query_vector::pg_catalog.text as vector,
+    n.version::pg_catalog.text || ' ' || n.updated_at::pg_catalog.text as revision
+from pgask.nl_query n
+where n.id = any ($1)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A saved question. statements: its derived_sqls, decoded, in order."""
+
+    id: str
+    canonical_prompt: str
+    label: str | None
+    status: str
+    scope_key: str
+    version: int
+    schema_fingerprint: str | None
+    parameters: tuple[Parameter, ...]
+    statements: tuple[Mapping[str, object], ...]
+    prompt: Prompt
+    masked: str
+    key: str
+    traits: frozenset[str]
+    vector: Vector
+    content: frozenset[str]
+    lists: Mapping[str, ValueIndex]
+
+    @property
+    def answer_key(self) -> object:
+        """Equal for two questions that are answered by the same statements."""
+        texts = tuple(str(s.get("canonical") or s.get("sql")) for s in self.statements)
+        return texts or self.id
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A saved question near the typed one. similarity: cosine of the question as typed."""
+
+    id: str
+    revision: str
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """The nearest saved questions, best first, and the asker's role, transaction and date."""
+
+    near: tuple[Near, ...]
+    role: str
+    transaction: str
+    today: str
+
+
+def nearest(
+    db: Database, vector: Vector, model: str, scope_key: str, count: int
+) -> Neighbourhood | None:
+    """The `count` saved questions nearest to `vector` that the asker sees; None: there are none."""
+    rows = db.execute(
+        _NEAREST,
+        ("text", "text", "text", "integer"),
+        (vector_literal(vector), model, scope_key, count),
+    )
+    if not rows:
+        return None
+    return Neighbourhood(
+        tuple(
+            Near(
+                cast(str, row["id"]),
+                cast(str, row["revision"]),
+                float(cast(float, row["similarity"])),
+            )
+            for row in rows
+        ),
+        cast(str, rows[0]["role"]),
+        cast(str, rows[0]["now"]),
+        cast(str, rows[0]["today"]),
+    )
+
+
+@dataclass(slots=True)
+class SavedQuestions:
+    """Keeps saved questions by id and revision. They are reached only through ids that the
+    asker's own query gave, so nothing is shown that the asker may not see."""
+
+    _kept: OrderedDict[tuple[str, str], Saved] = field(
+        default_factory=OrderedDict[tuple[str, str], Saved]
+    )
+
+    def load(self, db: Database, near: Sequence[Near]) -> list[Saved]:
+        """The questions of `near` in order; one that is gone meanwhile is left out."""
+        unknown = [n.id for n in near if (n.id, n.revision) not in self._kept]
+        if unknown:
+            for row in db.execute(_SAVED, ("uuid[]",), (unknown,)):
+                saved = read_saved(row)
+                self._kept[saved.id, cast(str, row["revision"])] = saved
+        found: list[Saved] = []
+        for one in near:
+            saved = self._kept.get((one.id, one.revision))
+            if saved is not None:
+                self._kept.move_to_end((one.id, one.revision))
+                found.append(saved)
+        while len(self._kept) > _MOST_KEPT:
+            self._kept.popitem(last=False)
+        return found
+
+
+def read_saved(row: Row) -> Saved:
+    """A row of pgask.nl_query (ids, jsonb and vector as text) as a saved question."""
+    parameters = parse_parameters(cast(str, row["params"]))
+    prompt_text = cast(str, row["canonical_prompt"])
+    statements = cast("list[Mapping[str, object]]", json.loads(cast(str, row["derived_sqls"])))
+    masked = masked_prompt(prompt_text, parameters)
+    label = row["label"]
+    fingerprint = row["schema_fingerprint"]
+    return Saved(
+        id=cast(str, row["id"]),
+        canonical_prompt=prompt_text,
+        label=None if label is None else str(label),
+        status=cast(str, row["status"]),
+        scope_key=cast(str, row["scope_key"]),
+        version=cast(int, row["version"]),
+        schema_fingerprint=None if fingerprint is None else str(fingerprint),
+        parameters=parameters,
+        statements=tuple(statements),
+        prompt=read_prompt(parameters, prompt_text),
+        masked=masked,
+        key=exact_key(masked),
+        traits=statement_traits(
+            [str(statement.get("canonical") or statement.get("sql")) for statement in statements]
+        ),
+        vector=_vector(cast(str, row["vector"])),
+        content=content_words(masked) - {"given"},
+        lists={p.name: ValueIndex(p.values) for p in parameters if p.values},
+    )
+
+
+def _vector(text: str) -> Vector:
+    vector = np.array(text[1:-1].split(","), dtype=np.float32)
+    # The zeros that pad a smaller model's vectors add nothing to a product.
+    used = int(np.flatnonzero(vector)[-1]) + 1 if vector.any() else 1
+    return vector[:used].copy()

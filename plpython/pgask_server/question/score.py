@@ -1,0 +1,86 @@
+"""How sure it is that a saved question is the one that was asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+DEFAULT_THRESHOLD = 0.8
+"""The least confidence with which a saved question is answered without asking back."""
+
+DEFAULT_MARGIN = 0.02
+"""By how much the best score must exceed that of the next different question."""
+
+OFFERED = 0.5
+"""The least similarity with which a saved question is offered as a choice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What speaks for one candidate.
+
+    similarity: cosine of the best form of the question, -1 to 1. covered: which share of the
+    question's content words the prompt has; recalled: which share of the prompt's the question
+    has. filled: all required parameters have a value, and there is one. missing: how many have
+    none. leftover: numbers and names in the question that neither a parameter nor the prompt
+    explains. contradictions, opposites: see shape.py.
+    """
+
+    similarity: float
+    covered: float
+    recalled: float
+    filled: bool
+    missing: int
+    leftover: int
+    contradictions: int
+    opposites: int
+
+
+def rank_score(evidence: Evidence) -> float:
+    """The order of the candidates: similarity, moved by the fit of parameters and words."""
+    fit = 0.15 if evidence.filled else 0.0
+    fit -= 0.075 * (min(evidence.missing, 3) + min(evidence.leftover, 2))
+    words = 0.15 * (evidence.covered + evidence.recalled)
+    shape = -0.08 * min(evidence.contradictions, 2) - 0.15 * min(evidence.opposites, 2)
+    return evidence.similarity + fit + words + shape
+
+
+FEATURES = (
+    "bias",
+    "similarity",
+    "margin",
+    "covered",
+    "recalled",
+    "filled",
+    "missing",
+    "leftover",
+    "contradictions",
+    "opposites",
+)
+WEIGHTS = (-9.0, 9.0, 6.0, 2.0, 2.0, 0.5, -1.0, -1.5, -1.2, -3.0)
+"""Fitted by tests/eval/matching.py."""
+
+
+def features(evidence: Evidence, margin: float) -> tuple[float, ...]:
+    """The numbers that WEIGHTS weigh. margin: distance in rank_score to the next question."""
+    return (
+        1.0,
+        evidence.similarity,
+        min(margin, 0.4),
+        evidence.covered,
+        evidence.recalled,
+        float(evidence.filled),
+        float(min(evidence.missing, 2)),
+        float(min(evidence.leftover, 2)),
+        float(min(evidence.contradictions, 3)),
+        float(min(evidence.opposites, 1)),
+    )
+
+
+def confidence(evidence: Evidence, margin: float, weights: Sequence[float] = WEIGHTS) -> float:
+    """The probability, 0 to 1, that the candidate is the question that was asked."""
+    total = sum(
+        weight * value for weight, value in zip(weights, features(evidence, margin), strict=True)
+    )
+    return 1 / (1 + math.exp(-max(-40.0, min(40.0, total))))

@@ -1,0 +1,140 @@
+"""What a question asks for, and what a statement does: where they contradict each other.
+
+A plain reading, by words: wrong candidates that a vector likes ("how many X" for "how many X in
+each Y", "fewest" for "most") show in these traits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from pgask_server.question.words import split_words, stem
+
+_QUESTION_TRAITS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (name, re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE))
+    for name, pattern in (
+        ("count", r"how many|number of|count(?:s|ed)?(?: of)?"),
+        (
+            "group",
+            r"(?:for|in|of|by|to|from|at|with|on) (?:each|every|all the different)|per|each|every|"
+            r"broken down|grouped?|by (?:country|year|month|category|day|week|region|type)",
+        ),
+        (
+            "most",
+            r"most|highest|largest|biggest|greatest|maximum|max|longest|oldest|top|best|"
+            r"latest|newest|heaviest|tallest|leading|more than any",
+        ),
+        (
+            "least",
+            r"least|fewest|lowest|smallest|minimum|min|shortest|youngest|worst|earliest|"
+            r"cheapest|lightest|bottom",
+        ),
+        (
+            "negation",
+            r"not|no|without|never|except|excluding|neither|nor|none|\w+n't|unused|"
+            r"missing|lack(?:s|ing)?|do(?:es)? ?n[o']t",
+        ),
+        ("average", r"average|mean|avg"),
+        ("sum", r"total|sum|altogether|overall|combined"),
+        ("or", r"either|or"),
+        ("both", r"both"),
+    )
+)
+_STATEMENT_TRAITS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (name, re.compile(pattern, re.IGNORECASE | re.DOTALL))
+    for name, pattern in (
+        ("count", r"\bcount\s*\("),
+        ("group", r"\bgroup\s+by\b|\bpartition\s+by\b"),
+        ("most", r"\bdesc\b|\bmax\s*\("),
+        ("least", r"\border\s+by\b(?![^;]*\bdesc\b)[^;]*\blimit\b|\bmin\s*\("),
+        ("negation", r"\bexcept\b|\bnot\s|<>|!=|\bis\s+null\b"),
+        ("average", r"\bavg\s*\("),
+        ("sum", r"\bsum\s*\("),
+        ("or", r"\bor\b|\bunion\b|\bin\s*\(|=\s*any"),
+        ("both", r"\bintersect\b"),
+    )
+)
+_LITERAL = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$\w*\$.*?\$\w*\$""", re.DOTALL)
+
+_OPPOSITES = tuple(
+    (frozenset(one.split()), frozenset(other.split()))
+    for one, other in (
+        ("arriving arrive arrival arrived", "departing depart departure departed leave leaving"),
+        (
+            "most highest largest biggest greatest maximum max",
+            "least fewest lowest smallest minimum min",
+        ),
+        ("longest", "shortest"),
+        ("oldest", "youngest newest"),
+        ("earliest", "latest newest"),
+        ("best", "worst"),
+        ("before earlier", "after later since"),
+        ("above more over greater higher larger exceeding", "below less under fewer lower smaller"),
+        ("older", "younger newer"),
+        ("ascending", "descending"),
+        ("male men", "female women"),
+        ("active", "inactive"),
+        ("open opened", "closed"),
+        ("used", "unused"),
+        ("buy bought buyer", "sell sold seller"),
+        ("import", "export"),
+        ("win won winner", "lose lost loser"),
+        ("increase rise", "decrease drop"),
+        ("incoming", "outgoing"),
+        ("with", "without"),
+        ("both", "either or"),
+        ("first", "last"),
+        ("most expensive", "cheapest"),
+        ("table", "index"),
+    )
+)
+_NEGATING = frozenset(
+    "not no without never except excluding neither nor none unused missing".split()
+)
+_OPPOSITE_WORDS = frozenset(word for pair in _OPPOSITES for side in pair for word in side)
+
+
+@lru_cache(maxsize=1024)
+def question_traits(text: str) -> frozenset[str]:
+    """The traits that the words of a question ask for."""
+    return frozenset(name for name, pattern in _QUESTION_TRAITS if pattern.search(text))
+
+
+def statement_traits(sqls: Sequence[str]) -> frozenset[str]:
+    """The traits of statements; literals and quoted names say nothing."""
+    bare = " ; ".join(_LITERAL.sub(" ", sql) for sql in sqls)
+    return frozenset(name for name, pattern in _STATEMENT_TRAITS if pattern.search(bare))
+
+
+@lru_cache(maxsize=1024)
+def _direction_words(text: str) -> frozenset[str]:
+    words = {word.folded for word in split_words(text)}
+    return frozenset((words | {stem(word) for word in words}) & _OPPOSITE_WORDS)
+
+
+def opposites(question: str, prompt: str) -> int:
+    """In how many ways the two say the opposite: one says "most" only, the other "least" only."""
+    mine, theirs = _direction_words(question), _direction_words(prompt)
+    if mine == theirs:
+        return 0
+    found = 0
+    for one, other in _OPPOSITES:
+        if (mine & one and not mine & other and theirs & other and not theirs & one) or (
+            mine & other and not mine & one and theirs & one and not theirs & other
+        ):
+            found += 1
+    return found
+
+
+def contradictions(question: str, prompt: str, statements: frozenset[str]) -> tuple[str, ...]:
+    """The traits in which `question` differs from both the saved prompt and its statements.
+
+    statements: see `statement_traits`; empty for an answer in words, which contradicts nothing.
+    """
+    asked, saved = question_traits(question), question_traits(prompt)
+    differing = asked ^ saved
+    if not statements:
+        return tuple(sorted(differing & {"negation"}))
+    return tuple(sorted(name for name in differing if (name in asked) != (name in statements)))

@@ -1,0 +1,173 @@
+"""The worker: calls work() whenever a source changed, until it is told to stop."""
+
+from __future__ import annotations
+
+import random
+import signal
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import psycopg
+
+from pgask import queries
+from pgask.client import Client
+from pgask.errors import ConfigurationError, NotPermitted, PgaskError, translated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+    from pgask.client import Connection
+
+BATCH = 64
+"""Jobs per call of work(): after each one a worker looks whether it is to stop."""
+_LONGEST_PAUSE = 60.0
+"""Seconds between two attempts to connect, at most."""
+_GLANCE = 0.5
+"""Seconds after which a waiting worker looks whether it is to stop."""
+
+
+class Worker:
+    """Keeps the index fresh with `count` sessions, each with a connection of its own.
+
+    A session waits for a notification of the sources' triggers, or `poll` seconds: what is
+    retried later notifies nobody. A lost connection is made again, with growing pauses. Errors
+    of the set-up (pgask absent, another version, no rights) end the worker.
+
+    report: gets one line for each event worth a log. grace: seconds that running batches have
+    to end after `stop()`; then their statements are canceled, and the jobs they hold are claimed
+    again by another worker when their lease ends.
+    """
+
+    def __init__(
+        self,
+        dsn: str = "",
+        *,
+        count: int = 1,
+        poll: float = 10.0,
+        grace: float = 20.0,
+        report: Callable[[str], None] = print,
+    ) -> None:
+        self._sessions = [_Session(dsn, poll, report) for _ in range(count)]
+        self._grace = grace
+        self._report = report
+        self._stopping = threading.Event()
+
+    def run(self) -> None:
+        """Work until `stop()` is called; raises the error that ended the worker, if one did."""
+        threads = [
+            threading.Thread(target=session.run, name=f"worker-{number}", daemon=True)
+            for number, session in enumerate(self._sessions, 1)
+        ]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            if self._stopping.wait(_GLANCE) or any(s.error for s in self._sessions):
+                break
+        self._finish(threads)
+        for session in self._sessions:
+            if session.error is not None:
+                raise session.error
+
+    def stop(self) -> None:
+        """Take no new batch; a second call cancels the running ones."""
+        if self._stopping.is_set():
+            self._grace = 0.0
+        self._stopping.set()
+
+    def stop_on_signals(self) -> None:
+        """Let SIGTERM and SIGINT call `stop()`. To be called in the main thread."""
+
+        def handle(number: int, frame: FrameType | None) -> None:
+            del frame
+            self._report(f"{signal.Signals(number).name}: stopping after the current batch")
+            self.stop()
+
+        signal.signal(signal.SIGTERM, handle)
+        signal.signal(signal.SIGINT, handle)
+
+    def _finish(self, threads: list[threading.Thread]) -> None:
+        for session in self._sessions:
+            session.stopping.set()
+        began = time.monotonic()
+        canceled = False
+        while any(thread.is_alive() for thread in threads):
+            if not canceled and time.monotonic() - began >= self._grace:
+                canceled = True
+                for session in self._sessions:
+                    session.cancel()
+            for thread in threads:
+                thread.join(_GLANCE / len(threads))
+
+
+class _Session:
+    """One connection that works and waits."""
+
+    def __init__(self, dsn: str, poll: float, report: Callable[[str], None]) -> None:
+        self._client = Client(dsn)
+        self._poll = poll
+        self._report = report
+        self._warned = False
+        self.stopping = threading.Event()
+        self.error: PgaskError | None = None
+
+    def run(self) -> None:
+        pause = 1.0
+        while not self.stopping.is_set():
+            try:
+                with self._client:
+                    self._prepare(self._client.connection)
+                    while not self.stopping.is_set():
+                        self._work()
+                        pause = 1.0
+            except (ConfigurationError, NotPermitted) as error:
+                self.error = error
+                return
+            except PgaskError as error:
+                if self.stopping.is_set():
+                    return
+                cause = error.message.splitlines()[0]
+                self._report(f"{cause}: trying again in {pause:.0f} s")
+                self.stopping.wait(pause * random.uniform(0.75, 1.25))  # noqa: S311
+                pause = min(pause * 2, _LONGEST_PAUSE)
+
+    def cancel(self) -> None:
+        """Cancel the statement that runs, if one does."""
+        connection = self._client.connected
+        if connection is not None:
+            try:
+                connection.cancel_safe(timeout=5)
+            except psycopg.Error as error:
+                self._report(f"could not cancel: {error}")
+
+    def _prepare(self, connection: Connection) -> None:
+        def warn(diagnosis: psycopg.errors.Diagnostic) -> None:
+            if diagnosis.severity_nonlocalized == "WARNING":
+                self._warned = True
+                self._report(diagnosis.message_primary or "")
+
+        connection.add_notice_handler(warn)
+        with translated():
+            connection.execute(queries.LISTEN)
+
+    def _work(self) -> None:
+        self._warned = False
+        self._client.work(max_jobs=BATCH)
+        # A warning means a model that is down: its jobs stay due, and are not tried in a hurry.
+        if self._warned or self._client.queue().due == 0:
+            self._wait()
+
+    def _wait(self) -> None:
+        """Until something changed, also while the last work() ran, or the time to poll is here."""
+        until = time.monotonic() + self._poll
+        while not self.stopping.is_set() and (left := until - time.monotonic()) > 0:
+            if self._warned:
+                self.stopping.wait(min(left, _GLANCE))
+                continue
+            with translated():
+                notifications = self._client.connection.notifies(
+                    timeout=min(left, _GLANCE), stop_after=1
+                )
+                if any(True for _ in notifications):
+                    return

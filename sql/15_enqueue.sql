@@ -1,0 +1,307 @@
+-- 15_enqueue.sql: a change of a source's rows -> jobs in embedding_job
+
+create or replace function pgask._open_job_sql(ids_query text) returns text
+language sql immutable
+begin atomic
+    -- Ordered, so that two statements that touch the same rows lock their jobs in the same order.
+    select $sql$
+        insert into pgask.embedding_job as j (source_schema, source_table, source_id)
+        select $1, $2, q.source_id from ($sql$ || _open_job_sql.ids_query || $sql$) q (source_id)
+        order by q.source_id collate "C"
+        on conflict (source_id, source_table, source_schema) where status <> 'done' do update
+        set generation = j.generation + 1,
+            status = case j.status when 'failed' then 'pending' else j.status end,
+            attempts = case j.status when 'failed' then 0 else j.attempts end,
+            error = case j.status when 'failed' then null else j.error end,
+            run_after = case j.status when 'failed' then pg_catalog.now() else j.run_after end,
+            finished_at = null
+    $sql$;
+end;
+comment on function pgask._open_job_sql(text) is
+    'The statement that opens a job for each source_id of ids_query, with $1 and $2 the source: a '
+    'job that is open already gets a new generation, a failed one starts again.';
+
+
+create or replace function pgask._forget_rows(
+    source_schema text, source_table text, source_ids text[]
+) returns void
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $function$
+begin
+    delete from pgask.embedding_job j
+    where (j.source_schema, j.source_table) = (_forget_rows.source_schema, _forget_rows.source_table)
+        and (_forget_rows.source_ids is null or j.source_id = any (_forget_rows.source_ids));
+    begin
+        -- While the vector index is being built the table cannot be written: nobody's DELETE
+        -- waits for that, the rows become jobs that find no source row.
+        lock table pgask.embedding in row exclusive mode nowait;
+        delete from pgask.embedding e
+        where (e.source_schema, e.source_table)
+                = (_forget_rows.source_schema, _forget_rows.source_table)
+            and (_forget_rows.source_ids is null or e.source_id = any (_forget_rows.source_ids));
+    exception when lock_not_available then
+        execute pgask._open_job_sql($sql$
+            select distinct e.source_id from pgask.embedding e
+            where (e.source_schema, e.source_table) = ($1, $2)
+                and ($3 is null or e.source_id = any ($3))
+        $sql$) using _forget_rows.source_schema, _forget_rows.source_table,
+            _forget_rows.source_ids;
+    end;
+end
+$function$;
+comment on function pgask._forget_rows(text, text, text[]) is
+    'Removes the jobs and embeddings of source rows that are gone; all of the source for NULL.';
+
+
+create or replace function pgask._enqueue_changes() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set datestyle = 'ISO, YMD'
+set timezone = 'UTC'
+set intervalstyle = 'postgres'
+set extra_float_digits = 1
+set bytea_output = 'hex'
+as $function$
+declare
+    _source record;
+    _columns text[];
+    _missing text[];
+    _new_id text;
+    _old_id text;
+    _changed text;
+    _gone text[];
+begin
+    for _source in
+        select r.source_schema, r.source_table, r.relation, r.key_columns, r.template_columns,
+            array(select jsonb_array_elements_text(r.filter_columns)) as filter_columns
+        from pgask.embedding_ingest_registry r
+        where r.is_active and (r.relation = tg_relid or r.relation in (
+            select a.relid from pg_partition_ancestors(tg_relid) a
+        ))
+    loop
+        if tg_op = 'TRUNCATE' then
+            if tg_relid = _source.relation then
+                perform pgask._forget_rows(_source.source_schema, _source.source_table, null);
+            else
+                perform pgask._forget_missing_rows(_source.source_schema, _source.source_table);
+            end if;
+            continue;
+        end if;
+
+        _columns := _source.template_columns || _source.filter_columns;
+        _missing := pgask._missing_columns(tg_relid, _source.key_columns || _columns);
+        if _missing is not null then
+            -- The application's own statement must not fail because of a column it dropped.
+            update pgask.embedding_ingest_registry r
+            set is_active = false, updated_at = now(),
+                inactive_reason = 'column ' || array_to_string(_missing, ', ') || ' is gone'
+            where (r.source_schema, r.source_table)
+                = (_source.source_schema, _source.source_table);
+            continue;
+        end if;
+
+        _new_id := pgask._source_id_expression(tg_relid, _source.key_columns, 'n');
+        _old_id := pgask._source_id_expression(tg_relid, _source.key_columns, 'o');
+        if tg_op = 'INSERT' then
+            execute pgask._open_job_sql(format('select %s from new_rows n', _new_id))
+                using _source.source_schema, _source.source_table;
+        elsif tg_op = 'UPDATE' then
+            select format('(%s) is distinct from (%s)',
+                    string_agg(format('o.%I::text', c.name), ', '),
+                    string_agg(format('n.%I::text', c.name), ', '))
+                into _changed
+            from unnest(_columns) c (name);
+            execute format(
+                'select array_agg(%s) from old_rows o '
+                'where not exists (select 1 from new_rows n where %s = %s)',
+                _old_id, _new_id, _old_id
+            ) into _gone;
+            if _gone is not null then
+                perform pgask._forget_rows(
+                    _source.source_schema, _source.source_table, _gone
+                );
+            end if;
+            execute pgask._open_job_sql(format(
+                'select %s from new_rows n left join old_rows o on %s = %s '
+                'where %s is null or %s',
+                _new_id, _old_id, _new_id, _old_id, _changed
+            )) using _source.source_schema, _source.source_table;
+        else
+            execute format('select array_agg(%s) from old_rows o', _old_id) into _gone;
+            if _gone is not null then
+                perform pgask._forget_rows(
+                    _source.source_schema, _source.source_table, _gone
+                );
+            end if;
+        end if;
+    end loop;
+    if tg_op in ('INSERT', 'UPDATE') then
+        notify pgask_job;
+    end if;
+    return null;
+end
+$function$;
+comment on function pgask._enqueue_changes() is
+    'The one trigger function of every source: per statement, with transition tables. Opens a job '
+    'for each row that is new or whose template or filter columns changed; removes the jobs and '
+    'embeddings of rows that are gone. Output settings are pinned, so that a source_id never '
+    'depends on the session.';
+
+
+create or replace function pgask._forget_missing_rows(source_schema text, source_table text)
+returns void
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set datestyle = 'ISO, YMD'
+set timezone = 'UTC'
+set intervalstyle = 'postgres'
+set extra_float_digits = 1
+set bytea_output = 'hex'
+as $function$
+declare
+    _source record;
+    _gone text[];
+begin
+    select r.relation, r.key_columns into _source
+    from pgask.embedding_ingest_registry r
+    where (r.source_schema, r.source_table)
+        = (_forget_missing_rows.source_schema, _forget_missing_rows.source_table);
+    execute format(
+        'select array_agg(i.source_id) from ('
+        'select e.source_id from pgask.embedding e '
+        'where (e.source_schema, e.source_table) = ($1, $2) '
+        'union select j.source_id from pgask.embedding_job j '
+        'where (j.source_schema, j.source_table) = ($1, $2)) i '
+        'where not exists (select 1 from %s s where %s)',
+        _source.relation,
+        pgask._source_key_match(_source.relation, _source.key_columns, 's', 'i.source_id')
+    ) into _gone
+    using _forget_missing_rows.source_schema, _forget_missing_rows.source_table;
+    if _gone is not null then
+        perform pgask._forget_rows(
+            _forget_missing_rows.source_schema, _forget_missing_rows.source_table, _gone
+        );
+    end if;
+end
+$function$;
+comment on function pgask._forget_missing_rows(text, text) is
+    'Removes the jobs and embeddings of a source''s rows that no longer exist.';
+
+
+create or replace function pgask._create_triggers(relation regclass) returns void
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $function$
+declare
+    _table regclass;
+begin
+    -- On a partitioned table a statement fires the triggers of the table that it names, so the
+    -- root and every partition get their own.
+    for _table in
+        select c.oid::regclass from pg_class c
+        where c.relkind in ('r', 'p') and (c.oid = _create_triggers.relation
+            or c.oid in (select t.relid from pg_partition_tree(_create_triggers.relation) t))
+    loop
+        execute format(
+            'create or replace trigger pgask_enqueue_insert after insert on %s '
+            'referencing new table as new_rows '
+            'for each statement execute function pgask._enqueue_changes()', _table);
+        execute format(
+            'create or replace trigger pgask_enqueue_update after update on %s '
+            'referencing old table as old_rows new table as new_rows '
+            'for each statement execute function pgask._enqueue_changes()', _table);
+        execute format(
+            'create or replace trigger pgask_enqueue_delete after delete on %s '
+            'referencing old table as old_rows '
+            'for each statement execute function pgask._enqueue_changes()', _table);
+        execute format(
+            'create or replace trigger pgask_enqueue_truncate after truncate on %s '
+            'for each statement execute function pgask._enqueue_changes()', _table);
+    end loop;
+end
+$function$;
+comment on function pgask._create_triggers(regclass) is
+    'Attaches the four triggers to a table and its partitions; nothing for a view or a foreign '
+    'table.';
+
+
+create or replace function pgask._drop_triggers(relation regclass) returns void
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $function$
+declare
+    _trigger record;
+begin
+    for _trigger in
+        select t.tgname, t.tgrelid::regclass as relation from pg_trigger t
+        where t.tgfoid = 'pgask._enqueue_changes()'::regprocedure
+            and (t.tgrelid = _drop_triggers.relation
+                or t.tgrelid in (select p.relid from pg_partition_tree(_drop_triggers.relation) p))
+    loop
+        execute format('drop trigger %I on %s', _trigger.tgname, _trigger.relation);
+    end loop;
+end
+$function$;
+comment on function pgask._drop_triggers(regclass) is
+    'Takes our triggers off a table and its partitions.';
+
+
+create or replace function pgask._enqueue_rows(
+    source_schema text, source_table text, source_ids text[]
+) returns bigint
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set datestyle = 'ISO, YMD'
+set timezone = 'UTC'
+set intervalstyle = 'postgres'
+set extra_float_digits = 1
+set bytea_output = 'hex'
+as $function$
+declare
+    _source record;
+    _count bigint;
+begin
+    select r.relation, r.key_columns into _source
+    from pgask.embedding_ingest_registry r
+    where (r.source_schema, r.source_table)
+        = (_enqueue_rows.source_schema, _enqueue_rows.source_table);
+    if _enqueue_rows.source_ids is not null then
+        execute pgask._open_job_sql('select distinct u.id from unnest($3) u (id)')
+            using _enqueue_rows.source_schema, _enqueue_rows.source_table,
+                _enqueue_rows.source_ids;
+    else
+        execute pgask._open_job_sql(format('select %s from %s s',
+            pgask._source_id_expression(_source.relation, _source.key_columns, 's'),
+            _source.relation
+        )) using _enqueue_rows.source_schema, _enqueue_rows.source_table;
+    end if;
+    get diagnostics _count = row_count;
+    notify pgask_job;
+    return _count;
+end
+$function$;
+comment on function pgask._enqueue_rows(text, text, text[]) is
+    'Opens a job for each of the source_ids, or for every row of the source for NULL.';
+
+
+create or replace function pgask.enqueue(source text, source_ids text[] default null) returns bigint
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $function$
+declare
+    _source record;
+begin
+    select f.source_schema, f.source_table into _source
+    from pgask._find_source(enqueue.source) f;
+    perform pgask._forget_missing_rows(_source.source_schema, _source.source_table);
+    return pgask._enqueue_rows(
+        _source.source_schema, _source.source_table, enqueue.source_ids
+    );
+end
+$function$;
+comment on function pgask.enqueue(text, text[]) is
+    'Asks for the rows of a source to be looked at again: all of them (default), or those of
+source_ids. Rows whose text did not change keep their vectors without a call of the model; what no
+longer exists is removed. For views and foreign tables, which have no triggers, and after changes
+that no trigger saw. Returns the number of jobs opened. PA105 when the source is not registered.';
