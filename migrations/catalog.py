@@ -15,6 +15,10 @@ Catalog = Mapping[str, str]
 """Object, such as 'function pgask.search(text, integer)' -> its definition."""
 
 
+VERBS = ("created", "changed", "dropped")
+"""What the lines of changes() start with."""
+
+
 def describe(connection: psycopg.Connection) -> Catalog:
     """Every object of pgask. Empty where pgask is not installed."""
     objects = dict(connection.execute(_OBJECTS).fetchall())

@@ -44,13 +44,12 @@ class Report:
         title = f"pgask {self.version}: " + ("done" if self.changes else "nothing to do")
         lines = self.changes
         if len(lines) > _MANY:
-            # "created table pgask.embedding" counts as one "created table"
-            kinds = Counter(" ".join(line.split()[:2]) for line in lines)
-            lines = [f"{kind}: {count}" for kind, count in kinds.items()]
-        return "\n".join(
-            [title, *("  " + line for line in lines)]
-            + ["  warning: " + line for line in self.warnings]
-        )
+            # "created function pgask.search(...)" counts as one of "created function"
+            lines = [line for line in self.changes if line.split()[0] not in catalog.VERBS]
+            counts = Counter(" ".join(line.split()[:2]) for line in self.changes if line not in lines)
+            lines += [f"{kind}: {count}" for kind, count in counts.items()]
+        lines = lines + [f"warning: {warning}" for warning in self.warnings]
+        return "\n  ".join([title, *lines])
 
 
 def install(
@@ -72,9 +71,9 @@ def install(
     with revision.transaction(dsn) as (shared, connection):
         before = _begin(connection, report)
         created = requirement.ensure_extensions(connection)
-        report.changes += [f"created extension {name}" for name in created]
+        report.changes += [f"extension {name} created" for name in created]
         created = requirement.ensure_roles(connection)
-        report.changes += [f"created role {name}" for name in created]
+        report.changes += [f"role {name} created" for name in created]
         connection.execute("create schema if not exists pgask")
         connection.execute(_COMMENT_ON_SCHEMA)
         revision.upgrade(shared, _installed(connection), __version__)

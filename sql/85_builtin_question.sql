@@ -44,8 +44,7 @@ as $builtin$
            "max": 1000, "example": 5}]'::jsonb,
         'Table, indexes and TOAST together; the partitions of a table are added up.',
         '["Top {n} largest tables by size", "What are the {n} biggest tables?",
-          "Which tables use up the disk space of the database?",
-          "Show tables ordered by their size"]'::jsonb
+          "Which tables use up all the disk space?", "Show tables ordered by their size"]'::jsonb
     ),
     (
         'Largest indexes',
@@ -111,9 +110,9 @@ as $builtin$
             $sql$
         )),
         '[{"name": "table", "type": "text", "required": true,
-           "column": "pg_catalog.pg_class.relname", "example": "pg_class"}]'::jsonb,
+           "column": "pg_catalog.pg_stat_user_tables.relname", "example": "customer"}]'::jsonb,
         'A name alone finds the table in every schema; schema.name is understood too.',
-        '["What is the size of the table {table}?", "How much disk space does {table} take?",
+        '["What is the size of the table {table}?", "How much disk space does {table} use?",
           "Size of {table} in megabytes"]'::jsonb
     ),
     (
@@ -227,7 +226,7 @@ as $builtin$
     ),
     (
         'Duplicate indexes',
-        'Which indexes are duplicates of each other?',
+        'Which indexes are duplicates?',
         jsonb_build_array(jsonb_build_object(
             'title', 'Duplicate indexes', 'display', 'table', 'sql',
             $sql$
@@ -294,12 +293,12 @@ as $builtin$
         '[]'::jsonb,
         'Duplicate: same table, method, columns in order, operator classes, collations, sort '
         'options, expressions and predicate. The one that a constraint stands on is kept.',
-        '["Show duplicate indexes", "Redundant indexes on the same columns",
-          "Is there an index that exists twice?"]'::jsonb
+        '["Show duplicate indexes", "Redundant indexes that cover the same columns",
+          "Does a table have the same index twice?"]'::jsonb
     ),
     (
         'Tables that may miss an index',
-        'Which {n} tables are missing an index because they are read by sequential scans?',
+        'Which {n} tables need an index?',
         jsonb_build_array(jsonb_build_object(
             'title', 'Tables read most by sequential scans', 'display', 'table', 'sql',
             $sql$
@@ -321,8 +320,9 @@ as $builtin$
            "max": 1000, "example": 5}]'::jsonb,
         'Tables of 1,000 rows or more, since the statistics were reset. A large number of rows '
         'read by many sequential scans hints at a missing index.',
-        '["Where is an index missing?", "Tables with the most sequential scans",
-          "Which tables need a new index?", "Tables read by full table scans"]'::jsonb
+        '["Where is an index missing?", "Which tables are missing an index?",
+          "Tables with the most sequential scans",
+          "Which tables are read by full table scans?"]'::jsonb
     ),
     (
         'Foreign keys without an index',
@@ -408,7 +408,7 @@ as $builtin$
             $sql$
         )),
         '[{"name": "table", "type": "text", "required": true,
-           "column": "pg_catalog.pg_class.relname", "example": "pg_class"}]'::jsonb,
+           "column": "pg_catalog.pg_stat_user_tables.relname", "example": "customer"}]'::jsonb,
         'With their sizes and the scans since the statistics were reset.',
         '["Show the indexes of {table}", "Index sizes on the table {table}",
           "Which indexes are defined on {table}?"]'::jsonb
@@ -480,14 +480,14 @@ as $builtin$
             $sql$
         )),
         '[{"name": "table", "type": "text", "required": true,
-           "column": "pg_catalog.pg_class.relname", "example": "pg_class"}]'::jsonb,
+           "column": "pg_catalog.pg_stat_user_tables.relname", "example": "customer"}]'::jsonb,
         'A name alone finds the table in every schema; schema.name is understood too.',
-        '["Describe the table {table}", "What are the columns and data types of {table}?",
-          "Show the structure of {table}", "Fields of {table}"]'::jsonb
+        '["Describe {table}", "What are the columns and data types of {table}?",
+          "Show the structure of the table {table}", "Fields of {table}"]'::jsonb
     ),
     (
         'Tables that reference a table',
-        'Which tables reference the table {table} by a foreign key?',
+        'Which tables reference the table {table}?',
         jsonb_build_array(jsonb_build_object(
             'title', 'References to the table', 'display', 'table', 'sql',
             $sql$
@@ -509,10 +509,10 @@ as $builtin$
             $sql$
         )),
         '[{"name": "table", "type": "text", "required": true,
-           "column": "pg_catalog.pg_class.relname", "example": "pg_class"}]'::jsonb,
+           "column": "pg_catalog.pg_stat_user_tables.relname", "example": "customer"}]'::jsonb,
         'Foreign keys that point at the table.',
-        '["What depends on {table} through foreign keys?", "Which foreign keys point to {table}?",
-          "Which tables refer to {table}?"]'::jsonb
+        '["What references {table}?", "Which tables point to {table} or depend on it?",
+          "Which foreign keys refer to the table {table}?"]'::jsonb
     ),
     (
         'Tables without a primary key',
@@ -679,8 +679,9 @@ as $builtin$
         )),
         '[]'::jsonb,
         'With the version that the server has on disk.',
-        '["List extensions and their versions", "What extensions does the database have?",
-          "Which extensions or plugins can be updated?"]'::jsonb
+        '["List extensions and their versions",
+          "What extensions or plugins does the database have?",
+          "Which extensions can be updated?"]'::jsonb
     ),
 
     -- activity ------------------------------------------------------------------------------------
@@ -1038,7 +1039,7 @@ as $builtin$
         '[]'::jsonb,
         'By the limits of autovacuum, with the settings of each table.',
         '["Show tables that should be vacuumed", "Is autovacuum falling behind?",
-          "Which tables should be analyzed?", "What do I have to vacuum?"]'::jsonb
+          "Which tables need to be analyzed?", "What do I have to vacuum?"]'::jsonb
     ),
     (
         'Dead rows',
@@ -1179,7 +1180,7 @@ as $builtin$
     ),
     (
         'Roles',
-        'Which roles are there and what are their attributes?',
+        'Which roles are there?',
         jsonb_build_array(jsonb_build_object(
             'title', 'Roles', 'display', 'table', 'sql',
             $sql$
@@ -1208,7 +1209,8 @@ as $builtin$
         '[]'::jsonb,
         'The predefined roles (pg_...) are left out.',
         '["List all users and roles", "Who is a superuser?",
-          "Which users may create databases or roles?", "Show the database users"]'::jsonb
+          "Which users may create databases or roles?",
+          "Show the database users and their attributes"]'::jsonb
     ),
     (
         'Privileges of a role',

@@ -10,7 +10,8 @@ declare
         "pgask_reader": [
             "version", "search", "ask", "answer", "match_question", "run_question",
             "question_form",
-            "_boot", "_settings", "_find_source", "_embed_query", "_my_profile"],
+            "_boot", "_settings", "_find_source", "_embed_query", "_embed_texts", "_my_profile",
+            "_record_use"],
         "pgask_editor": [
             "save_question", "edit_question", "share_question", "delete_question",
             "_store_question"],
@@ -39,7 +40,7 @@ declare
     _with_row_security text[] := '{embedding, nl_query}';
     -- NOT YET: named above, and no file creates it so far. To be emptied.
     _not_yet text[] := '{
-        ask, answer, match_question, run_question, question_form, edit_question, share_question,
+        match_question, run_question, question_form, edit_question, share_question,
         retire_question, restore_question, transfer_question, alter_source, pause_source,
         resume_source, reconcile, push_text, remove_text}';
     _object record;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,7 +16,7 @@ from pgask.client import Client
 from pgask.errors import ConnectionFailed, PgaskError
 from pgask.value import plain
 from pgask.version import __version__
-from pgask.worker import BATCH, Worker
+from pgask.worker import FIRST_BATCH, Worker, next_batch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -123,8 +124,11 @@ def work(dsn: Dsn = None) -> None:
         before = client.queue()
         with report.progress(_errors) as bar:
             task = bar.add_task("Embedding", total=before.open)
+            batch = FIRST_BATCH
             while True:
-                client.work(max_jobs=BATCH)
+                began = time.monotonic()
+                client.work(max_jobs=batch)
+                batch = next_batch(batch, time.monotonic() - began)
                 now = client.queue()
                 total = max(before.open, now.open)
                 bar.update(task, total=total, completed=total - now.open)

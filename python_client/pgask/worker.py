@@ -20,12 +20,23 @@ if TYPE_CHECKING:
 
     from pgask.client import Connection
 
-BATCH = 64
-"""Jobs per call of work(): after each one a worker looks whether it is to stop."""
+FIRST_BATCH = 64
+"""Jobs in the first call of work(); `next_batch` says how many in the following ones."""
 _LONGEST_PAUSE = 60.0
 """Seconds between two attempts to connect, at most."""
 _GLANCE = 0.5
 """Seconds after which a waiting worker looks whether it is to stop."""
+
+
+def next_batch(batch: int, seconds: float) -> int:
+    """How many jobs the next call of work() does, when the last `batch` took `seconds`.
+
+    Between two calls a worker looks whether it is to stop, and counts the queue, which takes
+    long where millions wait: a call is to take a few seconds, whatever the model's speed.
+    """
+    if seconds < 2:
+        return min(batch * 2, 4096)
+    return max(batch // 2, 16) if seconds > 8 else batch
 
 
 class Worker:
@@ -109,6 +120,7 @@ class _Session:
         self._poll = poll
         self._report = report
         self._warned = False
+        self._batch = FIRST_BATCH
         self.stopping = threading.Event()
         self.error: PgaskError | None = None
 
@@ -153,10 +165,13 @@ class _Session:
 
     def _work(self) -> None:
         self._warned = False
-        self._client.work(max_jobs=BATCH)
+        began = time.monotonic()
+        self._client.work(max_jobs=self._batch)
         # A warning means a model that is down: its jobs stay due, and are not tried in a hurry.
         if self._warned or self._client.queue().due == 0:
             self._wait()
+        else:
+            self._batch = next_batch(self._batch, time.monotonic() - began)
 
     def _wait(self) -> None:
         """Until something changed, also while the last work() ran, or the time to poll is here."""
@@ -166,8 +181,10 @@ class _Session:
                 self.stopping.wait(min(left, _GLANCE))
                 continue
             with translated():
-                notifications = self._client.connection.notifies(
-                    timeout=min(left, _GLANCE), stop_after=1
-                )
-                if any(True for _ in notifications):
+                connection = self._client.connection
+                wait = min(left, _GLANCE)
+                if any(True for _ in connection.notifies(timeout=wait, stop_after=1)):
+                    # One pass serves all that came together.
+                    for _ in connection.notifies(timeout=0):
+                        pass
                     return

@@ -96,7 +96,7 @@ def test_numbers_larger_than_a_float_are_shown(number: str) -> None:
         ' "display": "bar"}]}'
     )
     assert "| x " in markdown.render(answer)
-    assert narrative.compose(answer)
+    assert "inf" not in narrative.compose(answer)
 
 
 @pytest.mark.parametrize(

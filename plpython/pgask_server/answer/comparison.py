@@ -118,7 +118,7 @@ def _lead(shape: Shape, measure: Field, first: float, second: float | None) -> s
     if second is None:
         return ""
     name, said = shape.label(1), measure.say(measure.values[1])
-    if measure.kind != "measure" or second <= 0:
+    if measure.kind != "measure" or second <= 0 or first == float("inf"):
         return f", ahead of {name} with {said}"
     percent = (first / second - 1) * 100
     if percent >= 200:

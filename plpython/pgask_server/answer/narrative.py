@@ -5,6 +5,7 @@ Several rows are compared in `comparison`, one row is spelt out here.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from pgask_server.answer import comparison, text
@@ -27,6 +28,8 @@ _LISTED = 5
 _LIMITS = frozenset({"n", "k", "limit", "top", "count", "max_rows", "row_limit"})
 """Parameters that only say how many rows are wanted; no result is empty because of them."""
 
+_DENIALS = {"is": "is not", "can": "cannot", "was": "was not"}
+
 
 def compose(answer: Answer) -> str:
     """What an answer says in words, as plain text: one or two sentences, never empty."""
@@ -41,7 +44,7 @@ def compose(answer: Answer) -> str:
     if answer.evidence and answer.outcome == "answered":
         source = text.clean(answer.evidence[0].source)
         if answer.source == "saved":
-            return f"The passage that answers this best is in {source}."
+            return f"The passage that fits best is in {source}."
         return f"No saved question answers this; the closest passage is in {source}."
     if answer.outcome == "answered":
         return "This question has no result to show."
@@ -55,7 +58,7 @@ def _compose_results(answer: Answer) -> str:
         sql = answer.sql[position] if position < len(answer.sql) else None
         bound = {} if several and sql is None else bound_values(answer)
         if several and sql is not None:
-            bound = {name: value for name, value in bound.items() if f":{name}" in sql}
+            bound = {name: value for name, value in bound.items() if re.search(rf":{name}\b", sql)}
         sentence = describe(table, bound=bound, params=answer.params, sql=sql)
         title = text.clean(table.title or f"Result {position + 1}") if several else ""
         sentences.append(f"{title}: {sentence}" if title else sentence)
@@ -151,8 +154,11 @@ def _one_row(shape: Shape, title: str | None, circumstances: str) -> str:
 def _said_with_its_name(column: Field) -> str:
     value = column.values[0]
     words = column.words or _name(column.name)
-    if isinstance(value, bool) and words.startswith("is "):
-        return words if value else f"is not {words[3:]}"
+    if isinstance(value, bool):
+        verb, _, rest = words.partition(" ")
+        if verb in _DENIALS and rest:
+            return words if value else f"{_DENIALS[verb]} {rest}"
+        return f"{words}: {column.say(value)}"
     return f"{words} {column.say(value)}"
 
 

@@ -3,40 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pgask_server.question.bind import Binding
-from pgask_server.question.place import Prompt
 from pgask_server.question.proposal import Reading
+from pgask_server.question.saved import Saved
 from pgask_server.question.score import Evidence
-from pgask_server.question.shape import contradictions, opposites
-from pgask_server.question.words import content_words, split_words, stem
+from pgask_server.question.shape import contradictions, differences, opposites
+from pgask_server.question.words import (
+    STOP_WORDS,
+    Word,
+    content_words,
+    same_words,
+    split_words,
+    stem,
+)
 
 _QUOTED = re.compile(r"""(?<!\w)(?:"[^"]+"|'[^']{2,}'|“[^”]+”)(?!\w)""")
-
-_SAME = {
-    stem(word): stem(group.split()[0])
-    for group in (
-        "largest biggest greatest huge",
-        "smallest littlest tiniest",
-        "show display list",
-        "customer client buyer",
-        "product item article",
-        "revenue turnover sales",
-        "employee staff worker",
-        "number count amount quantity",
-        "average mean avg",
-        "maximum max highest",
-        "minimum min lowest",
-        "cost price",
-        "country nation",
-        "name title",
-        "use using used",
-        "total overall sum",
-    )
-    for word in group.split()
-}
-
 
 @dataclass(slots=True)
 class Asked:
@@ -54,27 +38,10 @@ class Asked:
         return found
 
 
-def same_words(words: frozenset[str]) -> frozenset[str]:
-    """`words` (stems) with one word for each group of synonyms."""
-    return frozenset(_SAME.get(word, word) for word in words)
-
-
-def weigh(
-    asked: Asked,
-    masked: str,
-    prompt: Prompt,
-    prompt_content: frozenset[str],
-    statements: frozenset[str],
-    binding: Binding,
-    similarity: float,
-) -> Evidence:
-    """The evidence for one candidate.
-
-    masked: the masked form of the question under the candidate's binding; prompt_content: the
-    content words of its masked prompt; statements: the traits of its statements.
-    """
+def weigh(asked: Asked, masked: str, saved: Saved, binding: Binding, similarity: float) -> Evidence:
+    """The evidence for one candidate. masked: the question's masked form under its binding."""
     mine = asked.content(masked)
-    theirs = same_words(prompt_content)
+    theirs = saved.content
     # A place that took its default need not be said.
     silent = {
         stem(word)
@@ -83,17 +50,20 @@ def weigh(
         for word in name.split("_")
     }
     shared = len(mine & theirs)
-    expected = len((theirs - silent) | (mine & theirs)) or 1
-    text = prompt.text
+    expected = (theirs - silent) | (mine & theirs)
+    known = theirs | saved.vocabulary
+    prompt = saved.canonical_prompt
     return Evidence(
         similarity=similarity,
         covered=shared / (len(mine) or 1),
-        recalled=shared / expected,
+        recalled=shared / (len(expected) or 1),
+        explained=len(mine & known) / (len(mine) or 1),
         filled=bool(binding.spans) and not binding.missing,
         missing=len(binding.missing),
-        leftover=leftovers(asked.reading, binding, text),
-        contradictions=len(contradictions(masked, text, statements)),
-        opposites=opposites(masked, text),
+        leftover=leftovers(asked.reading, binding, prompt),
+        differences=len(differences(masked, saved.masked)),
+        contradictions=len(contradictions(masked, saved.masked, saved.traits)),
+        opposites=opposites(masked, saved.masked),
     )
 
 

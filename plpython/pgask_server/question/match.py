@@ -284,15 +284,7 @@ def _decide(
     """Order the candidates, and accept the first one, offer several, or none."""
     scored: list[tuple[float, _Bound, Evidence]] = []
     for one in bound:
-        evidence = weigh(
-            asked,
-            one.masked,
-            one.saved.prompt,
-            one.saved.content,
-            one.saved.traits,
-            one.binding,
-            one.similarity,
-        )
+        evidence = weigh(asked, one.masked, one.saved, one.binding, one.similarity)
         score = rank_score(evidence)
         if one.saved.scope_key == scope_key and scope_key != "global":
             score += _SCOPE_BONUS

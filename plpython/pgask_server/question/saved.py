@@ -15,9 +15,9 @@ from pgask_server.database import Database, Row
 from pgask_server.question.mask import exact_key, masked_prompt
 from pgask_server.question.parameter import Parameter, parse_parameters
 from pgask_server.question.place import Prompt, read_prompt
-from pgask_server.question.shape import statement_traits
+from pgask_server.question.shape import statement_traits, statement_words
 from pgask_server.question.value_index import ValueIndex
-from pgask_server.question.words import content_words
+from pgask_server.question.words import content_words, same_words
 from pgask_server.vector_literal import vector_literal
 
 Vector = NDArray[np.float32]
@@ -41,7 +41,11 @@ where n.id = any ($1)"""
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A saved question. statements: its derived_sqls, decoded, in order."""
+    """A saved question.
+
+    statements: its derived_sqls, decoded, in order. content: the content words of its masked
+    prompt; vocabulary: the words that its statements name things by; traits: see shape.py.
+    """
 
     id: str
     canonical_prompt: str
@@ -58,6 +62,7 @@ class Saved:
     traits: frozenset[str]
     vector: Vector
     content: frozenset[str]
+    vocabulary: frozenset[str]
     lists: Mapping[str, ValueIndex]
 
     @property
@@ -164,7 +169,10 @@ def read_saved(row: Row) -> Saved:
             [str(statement.get("canonical") or statement.get("sql")) for statement in statements]
         ),
         vector=_vector(cast(str, row["vector"])),
-        content=content_words(masked) - {"given"},
+        content=same_words(content_words(masked) - {"given"}),
+        vocabulary=same_words(
+            statement_words([str(statement.get("sql")) for statement in statements])
+        ),
         lists={p.name: ValueIndex(p.values) for p in parameters if p.values},
     )
 

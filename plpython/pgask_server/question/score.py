@@ -22,17 +22,20 @@ class Evidence:
 
     similarity: cosine of the best form of the question, -1 to 1. covered: which share of the
     question's content words the prompt has; recalled: which share of the prompt's the question
-    has. filled: all required parameters have a value, and there is one. missing: how many have
-    none. leftover: numbers and names in the question that neither a parameter nor the prompt
-    explains. contradictions, opposites: see shape.py.
+    has. explained: which share of the question's the prompt or the statements have. filled: all required
+    parameters have a value, and there is one. missing: how many have none. leftover: numbers and
+    names of either text that nothing in the other explains. differences, contradictions,
+    opposites: see shape.py.
     """
 
     similarity: float
     covered: float
     recalled: float
+    explained: float
     filled: bool
     missing: int
     leftover: int
+    differences: int
     contradictions: int
     opposites: int
 
@@ -50,15 +53,16 @@ FEATURES = (
     "bias",
     "similarity",
     "margin",
-    "covered",
     "recalled",
+    "explained",
     "filled",
     "missing",
     "leftover",
+    "differences",
     "contradictions",
     "opposites",
 )
-WEIGHTS = (-9.0, 9.0, 6.0, 2.0, 2.0, 0.5, -1.0, -1.5, -1.2, -3.0)
+WEIGHTS = (-8.0, 8.0, 5.5, 1.0, 1.5, 0.5, -0.7, -1.8, -0.6, -0.7, -0.6)
 """Fitted by tests/eval/matching.py."""
 
 
@@ -68,11 +72,12 @@ def features(evidence: Evidence, margin: float) -> tuple[float, ...]:
         1.0,
         evidence.similarity,
         min(margin, 0.4),
-        evidence.covered,
         evidence.recalled,
+        evidence.explained,
         float(evidence.filled),
         float(min(evidence.missing, 2)),
-        float(min(evidence.leftover, 2)),
+        float(min(evidence.leftover, 3)),
+        float(min(evidence.differences, 4)),
         float(min(evidence.contradictions, 3)),
         float(min(evidence.opposites, 1)),
     )

@@ -40,6 +40,8 @@ _QUESTION_TRAITS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("sum", r"total|sum|altogether|overall|combined"),
         ("or", r"either|or"),
         ("both", r"both"),
+        ("sort", r"sort(?:ed|ing)?|order(?:ed)? (?:by|of)|in (?:\w+ )?order|alphabetical(?:ly)?|"
+                 r"ascending|descending|rank(?:ed)?|from (?:most|least|highest|lowest)\b.*\bto"),
     )
 )
 _STATEMENT_TRAITS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -54,8 +56,17 @@ _STATEMENT_TRAITS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("sum", r"\bsum\s*\("),
         ("or", r"\bor\b|\bunion\b|\bin\s*\(|=\s*any"),
         ("both", r"\bintersect\b"),
+        ("sort", r"\border\s+by\b"),
     )
 )
+_KEYWORD = re.compile(
+    r"\b(?:(?:order|group|partition)\s+by|select|distinct|from|where|having|limit|offset|join|inner|"
+    r"left|right|outer|on|and|or|not|in|as|is|null|exists|between|like|ilike|case|when|then|else|"
+    r"end|asc|desc|over|union|all|intersect|except|with|using|count|sum|avg|min|max|coalesce|"
+    r"nullif|round|cast|extract|date_trunc|filter|true|false|interval|numeric|integer|text)\b",
+    re.IGNORECASE,
+)
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _LITERAL = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$\w*\$.*?\$\w*\$""", re.DOTALL)
 
 _OPPOSITES = tuple(
@@ -108,6 +119,15 @@ def statement_traits(sqls: Sequence[str]) -> frozenset[str]:
     return frozenset(name for name, pattern in _STATEMENT_TRAITS if pattern.search(bare))
 
 
+def statement_words(sqls: Sequence[str]) -> frozenset[str]:
+    """The stems of the words that name tables, columns and literals in statements."""
+    words: set[str] = set()
+    for sql in sqls:
+        bare = _CAMEL.sub(" ", _KEYWORD.sub(" ", sql))
+        words.update(stem(word.folded) for word in split_words(bare.replace("_", " ")))
+    return frozenset(words)
+
+
 @lru_cache(maxsize=1024)
 def _direction_words(text: str) -> frozenset[str]:
     words = {word.folded for word in split_words(text)}
@@ -128,13 +148,18 @@ def opposites(question: str, prompt: str) -> int:
     return found
 
 
-def contradictions(question: str, prompt: str, statements: frozenset[str]) -> tuple[str, ...]:
+def differences(question: str, prompt: str) -> frozenset[str]:
+    """The traits in which a question and a saved prompt differ."""
+    return question_traits(question) ^ question_traits(prompt)
+
+
+def contradictions(question: str, prompt: str, statements: frozenset[str]) -> frozenset[str]:
     """The traits in which `question` differs from both the saved prompt and its statements.
 
-    statements: see `statement_traits`; empty for an answer in words, which contradicts nothing.
+    statements: see `statement_traits`; empty for an answer in words, which contradicts little.
     """
-    asked, saved = question_traits(question), question_traits(prompt)
-    differing = asked ^ saved
+    differing = differences(question, prompt)
     if not statements:
-        return tuple(sorted(differing & {"negation"}))
-    return tuple(sorted(name for name in differing if (name in asked) != (name in statements)))
+        return differing & {"negation"}
+    asked = question_traits(question)
+    return frozenset(name for name in differing if (name in asked) != (name in statements))

@@ -152,3 +152,32 @@ def is_misspelling(typed: str, meant: str) -> bool:
         return False
     limit = 1 if shorter < 8 else 2
     return edits(typed, meant, limit) <= limit
+
+
+_SAME = {
+    stem(word): stem(group.split()[0])
+    for group in (
+        "largest biggest greatest huge",
+        "smallest littlest tiniest",
+        "show display list",
+        "customer client buyer",
+        "product item article",
+        "revenue turnover sales",
+        "employee staff worker",
+        "number count amount quantity",
+        "average mean avg",
+        "maximum max highest",
+        "minimum min lowest",
+        "cost price",
+        "country nation",
+        "name title",
+        "use using used",
+        "total overall sum",
+    )
+    for word in group.split()
+}
+
+
+def same_words(words: frozenset[str]) -> frozenset[str]:
+    """`words` (stems) with one word for each group of synonyms."""
+    return frozenset(_SAME.get(word, word) for word in words)

@@ -19,6 +19,7 @@ import struct
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Literal, Self, cast
@@ -255,7 +256,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if fault == "half_body":
             content, self.close_connection = content[: len(content) // 2], True
-        self.wfile.write(content)
+        with suppress(ConnectionError):  # a client that waits no longer
+            self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
         """Nothing: `ModelServer.requests` is the record."""

@@ -219,7 +219,7 @@ select * from shop.v
 select * from shop.vv
 -- PA401 a volatile function behind an operator
 select 1 operator(shop.=!) 2
--- PA401 a volatile function behind a sort
+-- PA402 an operator that orders nothing
 select name from shop.customer order by id using operator(shop.<!)
 -- PA401 a volatile function behind a cast
 select c.mood::shop.colour from shop.moody c
