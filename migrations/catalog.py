@@ -6,10 +6,12 @@ Two such descriptions are equal exactly when an install in between changed nothi
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-import psycopg
+from typing import TYPE_CHECKING
 
 from migrations.sqlfile import InstallError
+
+if TYPE_CHECKING:
+    import psycopg
 
 Catalog = Mapping[str, str]
 """Object, such as 'function pgask.search(text, integer)' -> its definition."""

@@ -9,11 +9,9 @@ import argparse
 import os
 import sys
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import psycopg
+from typing import TYPE_CHECKING
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -22,11 +20,16 @@ sys.path.insert(0, str(ROOT / "plpython"))
 
 from migrations import catalog, package, requirement, revision  # noqa: E402
 from migrations.sqlfile import InstallError, run_file  # noqa: E402
+
 from pgask_server import __version__  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import psycopg
 
 # One number for all databases: an advisory lock is per database anyway.
 _LOCK = 0x706761736B
-
 
 _MANY = 40
 """So many lines are read; more are counted."""
@@ -46,7 +49,9 @@ class Report:
         if len(lines) > _MANY:
             # "created function pgask.search(...)" counts as one of "created function"
             lines = [line for line in self.changes if line.split()[0] not in catalog.VERBS]
-            counts = Counter(" ".join(line.split()[:2]) for line in self.changes if line not in lines)
+            counts = Counter(
+                " ".join(line.split()[:2]) for line in self.changes if line not in lines
+            )
             lines += [f"{kind}: {count}" for kind, count in counts.items()]
         lines = lines + [f"warning: {warning}" for warning in self.warnings]
         return "\n  ".join([title, *lines])
@@ -166,7 +171,7 @@ _INSTALLED = """
 
 def main(arguments: list[str] | None = None) -> int:
     """The command. Exit code: 0 done, 1 refused or failed (nothing was changed)."""
-    parser = argparse.ArgumentParser(prog="install.py", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="install.py", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--dsn", default=os.environ.get("DATABASE_URL", ""))
     parser.add_argument("--package-path", type=Path, metavar="DIR")
     parser.add_argument("--model-directory", type=Path, metavar="DIR")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psycopg
 from dotenv import dotenv_values
+from migrations.sqlfile import ROOT, InstallError
 from psycopg.rows import scalar_row
 
-from migrations.sqlfile import ROOT, InstallError
 from pgask_server.settings import SETTINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
 
 STATE = ROOT / ".pg"
 """What `make setup` made: server (the environment of the server's Python), model."""

@@ -9,11 +9,14 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psycopg
 from psycopg.rows import DictRow, dict_row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs" / "sql.md"
@@ -50,9 +53,12 @@ def _stages() -> Iterator[tuple[str, list[str]]]:
     for path in sorted((ROOT / "sql").glob("*.sql")):
         text = path.read_text("utf-8")
         title = text.partition("\n")[0].partition(": ")[2]
-        names = re.findall(r"^create or replace (?:function|procedure) ([\w.]+)", text, re.M)
-        yield re.sub("^[a-z]+(?= )", lambda word: word[0].capitalize(), title), list(
-            dict.fromkeys(names)
+        names = re.findall(
+            r"^create or replace (?:function|procedure) ([\w.]+)", text, re.MULTILINE
+        )
+        yield (
+            re.sub("^[a-z]+(?= )", lambda word: word[0].capitalize(), title),
+            list(dict.fromkeys(names)),
         )
 
 
@@ -100,7 +106,8 @@ def _relation(row: DictRow, columns: list[DictRow]) -> Iterator[str]:
 def _prose(comment: str | None, names: list[str]) -> Iterator[str]:
     """A comment as Markdown: 'name: ...' becomes an item, a sentence on a new line a paragraph."""
     name = "|".join([*names, "Errors"])
-    text = re.sub(rf"(?<=[.;)]) ({name}): ", r"\n\1: ", comment or "")
+    text = re.sub(rf"([.;)]) ({name}): ", r"\1\n\2: ", comment or "")
+    text = text.replace(";\n", ".\n")
     ended, listed = True, False
     for line in text.splitlines():
         item = re.match(rf"({name}): ", line)
@@ -158,7 +165,7 @@ _COLUMNS = """
 
 def main() -> int:
     """Write the reference of the database --dsn (default: DATABASE_URL) to standard output."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--dsn", default=os.environ.get("DATABASE_URL", ""))
     with psycopg.connect(parser.parse_args().dsn) as connection:
         sys.stdout.write(reference(connection))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import psycopg
+from migrations.sqlfile import InstallError
 from psycopg import sql
 from psycopg.rows import scalar_row
-
-from migrations.sqlfile import InstallError
 
 GROUP_ROLES = ("pgask_reader", "pgask_editor", "pgask_admin", "pgask_worker")
 MEMBERSHIPS = (("pgask_reader", "pgask_editor"), ("pgask_editor", "pgask_admin"))
@@ -64,7 +63,9 @@ def ensure_extensions(connection: psycopg.Connection) -> list[str]:
                 "server.",
             )
         if _version(version) < _version(least):
-            update = f"alter extension {name} update" if _version(here) >= _version(least) else ""
+            update = (
+                f"alter extension {name} update" if _version(here or "") >= _version(least) else ""
+            )
             raise InstallError(
                 f"The extension {name} is version {version}; {least} or later is needed.",
                 update or f"Install {package.format(major=major)}.",

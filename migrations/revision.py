@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import psycopg
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from migrations.sqlfile import ROOT, InstallError, driver_connection
 from sqlalchemy import Connection, create_engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from migrations.sqlfile import ROOT, InstallError
+if TYPE_CHECKING:
+    from collections.abc import Generator
 
 
 @contextmanager
-def transaction(dsn: str) -> Iterator[tuple[Connection, psycopg.Connection]]:
+def transaction(dsn: str) -> Generator[tuple[Connection, psycopg.Connection]]:
     """One transaction as alembic needs it and as psycopg has it: both are the same connection.
 
     Committed at the end; rolled back by any exception. Raises InstallError for database errors.
@@ -28,9 +30,7 @@ def transaction(dsn: str) -> Iterator[tuple[Connection, psycopg.Connection]]:
     )
     try:
         with engine.begin() as shared:
-            connection = shared.connection.driver_connection
-            assert isinstance(connection, psycopg.Connection)
-            yield shared, connection
+            yield shared, driver_connection(shared)
     except (psycopg.Error, DBAPIError) as error:
         cause = error.orig if isinstance(error, DBAPIError) else error
         if not isinstance(cause, psycopg.Error):

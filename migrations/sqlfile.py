@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import LiteralString, cast
+from typing import TYPE_CHECKING, LiteralString, cast
 
 import psycopg
 from alembic import op
 from psycopg import sql
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -36,7 +39,7 @@ def run_file(connection: psycopg.Connection, path: Path) -> None:
     text = re.sub(r"@(vector|pg_trgm)@", fill, text)
     try:
         # Without parameters this is the simple protocol: many statements, % and : mean themselves.
-        connection.execute(cast(LiteralString, text))
+        connection.execute(cast("LiteralString", text))
     except psycopg.Error as error:
         raise InstallError(_explain(error, path, text), error.diag.message_hint) from error
 
@@ -44,9 +47,12 @@ def run_file(connection: psycopg.Connection, path: Path) -> None:
 def run_beside(revision: str, ending: str) -> None:
     """Run the SQL file that stands beside a revision: `__file__`, '.sql' or '_down.sql'."""
     path = Path(revision)
-    connection = op.get_bind().connection.driver_connection
-    assert isinstance(connection, psycopg.Connection)
-    run_file(connection, path.with_name(path.stem + ending))
+    run_file(driver_connection(op.get_bind()), path.with_name(path.stem + ending))
+
+
+def driver_connection(shared: Connection) -> psycopg.Connection:
+    """The psycopg connection under a SQLAlchemy one."""
+    return cast("psycopg.Connection", shared.connection.driver_connection)
 
 
 _EXTENSION_SCHEMAS = """

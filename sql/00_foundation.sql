@@ -73,7 +73,9 @@ create or replace function pgask._secret(name text) returns text
 language sql stable security definer
 set search_path = pg_catalog, pg_temp
 begin atomic
-    select s.value from pgask.setting s where s.name = _secret.name;
+    select s.value
+    from pgask.setting s
+    where s.name = _secret.name;
 end;
 comment on function pgask._secret(text) is 'A stored setting, keys included. For workers only.';
 
@@ -112,7 +114,7 @@ declare
     _major integer := _number / 10000;
     -- The first releases with the fixes of August 2025: before them statistics could show rows
     -- that row-level security hides.
-    _least jsonb := '{"15": 14, "16": 10, "17": 6}';
+    _least jsonb := jsonb '{"15": 14, "16": 10, "17": 6}';
 begin
     return query select
         'PostgreSQL',

@@ -33,6 +33,7 @@ comment on policy a_question_is_seen_by_those_it_is_for on pgask.nl_query is
 create or replace function pgask._store_question(
     label text,
     canonical_prompt text,
+    phrasings jsonb,
     query_vector text,
     embedding_model text,
     derived_sqls jsonb,
@@ -53,10 +54,11 @@ begin
     on conflict (name) do nothing;
     select p.id into _profile from pgask.profile p where p.name = pgask._caller();
     insert into pgask.nl_query (
-        label, canonical_prompt, query_vector, embedding_model, derived_sqls, params,
+        label, canonical_prompt, phrasings, query_vector, embedding_model, derived_sqls, params,
         schema_fingerprint, scope_key, created_by, owner_id, is_shared, notes
     ) values (
         nullif(btrim(_store_question.label), ''), _store_question.canonical_prompt,
+        _store_question.phrasings,
         _store_question.query_vector::@vector@.vector, _store_question.embedding_model,
         _store_question.derived_sqls, _store_question.params,
         _store_question.schema_fingerprint, _store_question.scope_key, _profile, _profile,
@@ -69,7 +71,7 @@ exception when unique_violation then
 end
 $function$;
 comment on function pgask._store_question(
-    text, text, text, text, jsonb, jsonb, text, text, boolean, text
+    text, text, jsonb, text, text, jsonb, jsonb, text, text, boolean, text
 ) is
     'Inserts a checked draft, owned by the caller. The statements are checked again whenever they '
     'are run, so nothing depends on who called this.';
@@ -78,6 +80,7 @@ comment on function pgask._store_question(
 create or replace function pgask._store_builtin_question(
     label text,
     canonical_prompt text,
+    phrasings jsonb,
     query_vector text,
     embedding_model text,
     derived_sqls jsonb,
@@ -89,27 +92,29 @@ language sql
 set search_path = pg_catalog, pg_temp
 as $function$
     insert into pgask.nl_query as q (
-        label, canonical_prompt, query_vector, embedding_model, derived_sqls, params,
+        label, canonical_prompt, phrasings, query_vector, embedding_model, derived_sqls, params,
         schema_fingerprint, notes, status
     ) values (
         _store_builtin_question.label, _store_builtin_question.canonical_prompt,
+        _store_builtin_question.phrasings,
         _store_builtin_question.query_vector::@vector@.vector, _store_builtin_question.embedding_model,
         _store_builtin_question.derived_sqls, _store_builtin_question.params,
         _store_builtin_question.schema_fingerprint, _store_builtin_question.notes, 'system'
     )
     on conflict (label) where status = 'system' do update
-    set canonical_prompt = excluded.canonical_prompt, query_vector = excluded.query_vector,
+    set canonical_prompt = excluded.canonical_prompt, phrasings = excluded.phrasings,
+        query_vector = excluded.query_vector,
         embedding_model = excluded.embedding_model, derived_sqls = excluded.derived_sqls,
         params = excluded.params, schema_fingerprint = excluded.schema_fingerprint,
         notes = excluded.notes, version = q.version + 1, updated_at = now()
-    where (q.canonical_prompt, q.embedding_model, q.derived_sqls, q.params, q.notes)
+    where (q.canonical_prompt, q.phrasings, q.embedding_model, q.derived_sqls, q.params, q.notes)
         is distinct from (
-            excluded.canonical_prompt, excluded.embedding_model, excluded.derived_sqls,
+            excluded.canonical_prompt, excluded.phrasings, excluded.embedding_model, excluded.derived_sqls,
             excluded.params, excluded.notes
         )
 $function$;
 comment on function pgask._store_builtin_question(
-    text, text, text, text, jsonb, jsonb, text, text
+    text, text, jsonb, text, text, jsonb, jsonb, text, text
 ) is
     'Inserts a built-in question, or updates it where anything about it changed.';
 
@@ -130,11 +135,11 @@ comment on function pgask._store_question_vector(uuid, text, text) is
 
 
 create or replace function pgask._superseded_questions(embedding_model text)
-returns table (id uuid, canonical_prompt text, params jsonb)
+returns table (id uuid, canonical_prompt text, phrasings jsonb, params jsonb)
 language sql stable security definer
 set search_path = pg_catalog, pg_temp
 as $function$
-    select q.id, q.canonical_prompt, q.params from pgask.nl_query q
+    select q.id, q.canonical_prompt, q.phrasings, q.params from pgask.nl_query q
     where q.embedding_model is distinct from _superseded_questions.embedding_model
     order by q.id
     limit 1000
@@ -151,17 +156,18 @@ create or replace function pgask.save_question(
     scope_key text default 'global',
     display text default null,
     notes text default null,
-    is_shared boolean default false
+    is_shared boolean default false,
+    phrasings text[] default '{}'
 ) returns uuid
 language plpython3u
 as $python$
     if "pgask" not in GD:
         plpy.execute("select pgask._boot()")
     return GD["pgask"].save_question(
-        canonical_prompt, sqls, params, label, scope_key, display, notes, is_shared)
+        canonical_prompt, sqls, params, label, scope_key, display, notes, is_shared, phrasings)
 $python$;
 comment on function pgask.save_question(
-    text, jsonb, jsonb, text, text, text, text, boolean
+    text, jsonb, jsonb, text, text, text, text, boolean, text[]
 ) is
     'Saves a question as a draft of the caller and returns its id.
 canonical_prompt: plain English with {name} for each parameter: ''Top {n} customers in {year}''.
@@ -173,6 +179,7 @@ without a default), "default", "min", "max", "values": [...], "column": "schema.
 "example"}]; a column makes a value of that column, also a misspelt one, bind from the words.
 label: a short name, unique among the caller''s. scope_key: the kind of screen (default global).
 display: for the statements that name none (default table). is_shared: others may run it.
+phrasings: other ways to put the question, with the same {name} places; they help to find it.
 Errors: PA411 the question or its parameters, PA401 a statement that is not allowed, PA402 one that
 does not analyse, 42501 one that reads what the caller may not.';
 

@@ -49,19 +49,18 @@ begin
             execute _parenthesised;
             execute _atomic;
             perform pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-            select p.oid, p.prosqlbody::text
-            into _function, _tree
-            from pg_proc p
-            where p.proname = 'pgask_statement' and p.pronamespace = pg_my_temp_schema();
+            -- By its types: a session may have functions of that name of its own.
+            _function := format('pg_temp.pgask_statement(%s)', _arguments)::regprocedure;
+            select p.prosqlbody::text into _tree from pg_proc p where p.oid = _function;
             _canonical := regexp_replace(
                 pg_get_function_sqlbody(_function), '^BEGIN ATOMIC\s+|;\s*END$', '', 'g'
             );
-            -- What is checked is the tree of the canonical text itself.
-            exit when _canonical = _text
-                and (_pass > 1 or _inspect_statement.path is null);
+            -- The tree that is checked must be that of the very text that will be run.
+            exit when _inspect_statement.path is null or (_pass > 1 and _canonical = _text);
             _text := _canonical;
+            _canonical := null;
         end loop;
-        if _canonical <> _text then
+        if _canonical is null then
             raise exception 'the statement has no stable canonical form'
                 using errcode = 'PA402', hint = 'Write it more simply.';
         end if;
@@ -89,8 +88,8 @@ end;
 $function$;
 comment on function pgask._inspect_statement(text, text[], text) is
     'What PostgreSQL understands of one statement with $1 ... of these types: its canonical text, '
-    'its tree and the columns and types it depends on. Names are looked up along path; NULL: the '
-    'text is canonical already. Nothing is executed, nothing remains.';
+    'its tree and the columns and types it depends on. Names are looked up along path; NULL: '
+    'the text is to be run as it is. Nothing is executed, nothing remains.';
 
 create or replace function pgask._admit_statement(statement text, types text[]) returns void
 language plpython3u
@@ -190,7 +189,8 @@ set search_path = pg_catalog, pg_temp
 as $function$
 begin
     execute format(
-        'select cast(%L as %s)', _check_value.value, format_type(to_regtype(_check_value.type_name), null)
+        'select cast(%L as %s)',
+        _check_value.value, format_type(to_regtype(_check_value.type_name), null)
     );
 end;
 $function$;

@@ -726,7 +726,7 @@ as $builtin$
         '["How many connections are active or idle?",
           "Number of open connections and the connection limit",
           "How many sessions are open or idle?",
-          "Connection count against max_connections"]'::jsonb
+          "Are the connections near their limit?"]'::jsonb
     ),
     (
         'Who is connected',
@@ -1175,7 +1175,7 @@ as $builtin$
         '[{"name": "setting", "type": "text", "required": true,
            "column": "pg_catalog.pg_settings.name", "example": "work_mem"}]'::jsonb,
         'Every setting whose name contains the word, the exact name first.',
-        '["What is the value of {setting}?", "Show the configuration parameter {setting}",
+        '["Value of {setting}", "Show the configuration parameter {setting}",
           "What does {setting} mean and how is it configured?"]'::jsonb
     ),
     (

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import TYPE_CHECKING
 
+import pytest
 from migrations.install import install
-from pgask.testing.plugin import Install
+
+if TYPE_CHECKING:
+    from pgask.testing.plugin import Install
 
 pytest_plugins = ["pgask.testing.short_names"]
 

@@ -17,19 +17,27 @@ running() {
         [ "$(readlink "/proc/$pid/cwd" 2>/dev/null)" = "$data" ]
 }
 
-# Below the range that the system hands out to outgoing connections, so that it stays free.
-free_port() {
-    "$state/server/bin/python" - <<'END'
-import random, socket
+# choose_port: keeps the remembered port while it is free, otherwise remembers another one, from
+# below the range that the system hands out to outgoing connections.
+choose_port() {
+    "$state/server/bin/python" - "$state/port" <<'END'
+import pathlib
+import random
+import socket
+import sys
+
+remembered = pathlib.Path(sys.argv[1])
+port = int(remembered.read_text()) if remembered.exists() else random.randrange(20000, 32000)
 while True:
-    port = random.randrange(20000, 32000)
     with socket.socket() as candidate:
+        candidate.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             candidate.bind(("127.0.0.1", port))
         except OSError:
+            port = random.randrange(20000, 32000)
             continue
-    print(port)
     break
+remembered.write_text(f"{port}\n")
 END
 }
 
@@ -49,7 +57,6 @@ create_cluster() {
         --auth=scram-sha-256 --pwfile="$state/run/password" >/dev/null
     rm "$state/run/password"
     as_server sh -c "echo \"include 'pgask.conf'\" >>'$data/postgresql.conf'"
-    free_port >"$state/port"
 }
 
 configure() {
@@ -107,22 +114,25 @@ start() {
     [ -n "$pg_bin" ] && [ -x "$state/server/bin/python" ] || fail "run make setup first"
     lock_state
     ! running || return 0
-    [ -s "$state/port" ] && as_server test -s "$data/PG_VERSION" || create_cluster
+    # pgask.conf comes after initdb: without it the cluster was never complete.
+    as_server test -e "$data/pgask.conf" || create_cluster
     [ "$(as_server cat "$data/PG_VERSION")" = "$(major_of "$pg_bin")" ] || fail \
         "$data is PostgreSQL $(as_server cat "$data/PG_VERSION")'s, here is" \
         "$(major_of "$pg_bin"): dump what you need, then make clean db"
     for attempt in 1 2 3 4 5; do
+        choose_port
         configure
         # Of another process by now (see running): PostgreSQL would believe it its own.
         foreign_pid_file && as_server rm -f "$data/postmaster.pid"
         as_server rm -f "$state/log/start.log"
         launch && break
-        [ "$attempt" != 5 ] || { as_server tail -n 20 "$state/log/start.log" >&2
-            fail "the server does not start; see $state/log"; }
-        if as_server grep -rqs 'could not bind' "$state/log"; then free_port >"$state/port"; fi
-        sleep 1
+        # The processes of a server that was killed take a moment to notice.
+        [ "$attempt" = 5 ] || { sleep 1; continue; }
+        as_server sh -c "cat '$state/log/start.log'; ls -t '$state/log'/postgresql-* | head -n 1 |
+            xargs tail -n 5" >&2
+        fail "the server does not start; see $state/log"
     done
-    PGOPTIONS= "$pg_bin/psql" -XAtq "$(url | sed 's,/pgask$,/postgres,')" >/dev/null <<'END'
+    PGOPTIONS='' "$pg_bin/psql" -XAtq "$(url | sed 's,/pgask$,/postgres,')" >/dev/null <<'END'
 select 'create database pgask'
 where not exists (select from pg_database as d where d.datname = 'pgask') \gexec
 END
@@ -155,6 +165,6 @@ case ${1:-} in
         [ -s "$state/port" ] && running || fail "the server is not running: make db"
         url
         ;;
-    psql) PGOPTIONS= exec "$pg_bin/psql" "$(url)" ;;
+    psql) PGOPTIONS='' exec "$pg_bin/psql" "$(url)" ;;
     *) fail "usage: database.sh start | stop | url | psql" ;;
 esac

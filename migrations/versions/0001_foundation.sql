@@ -155,6 +155,7 @@ create table pgask.nl_query (
     id uuid primary key default gen_random_uuid(),
     label text,
     canonical_prompt text not null,
+    phrasings jsonb not null default '[]',
     query_vector @vector@.vector(1024),
     embedding_model text,
     derived_sqls jsonb not null default '[]',
@@ -180,19 +181,27 @@ create table pgask.nl_query (
         check (status <> 'system' or (owner_id is null and created_by is null)),
     constraint a_prompt_is_not_blank check (canonical_prompt ~ '\S'),
     constraint derived_sqls_is_a_list check (jsonb_typeof(derived_sqls) = 'array'),
+    constraint phrasings_is_a_list check (jsonb_typeof(phrasings) = 'array'),
     constraint params_is_a_list check (jsonb_typeof(params) = 'array'),
     constraint a_vector_has_a_model check ((query_vector is null) = (embedding_model is null))
 );
 create unique index a_label_is_unique_per_owner
     on pgask.nl_query (owner_id, label) where label is not null and retired_at is null;
 create unique index a_built_in_label_is_unique on pgask.nl_query (label) where status = 'system';
+create index nl_query_owner on pgask.nl_query (owner_id);
+create index nl_query_author on pgask.nl_query (created_by);
 create index nl_query_vector_hnsw
     on pgask.nl_query using hnsw (query_vector @vector@.vector_cosine_ops);
 comment on table pgask.nl_query is
     'Saved questions: plain English, the read-only statements that answer it, the parameters, and '
     'the vector by which a typed question finds it.';
 comment on column pgask.nl_query.canonical_prompt is
-    'The question in plain English with {name} for each parameter; the text behind query_vector.';
+    'The question in plain English with {name} for each parameter.';
+comment on column pgask.nl_query.phrasings is
+    'Other ways to put the question, a jsonb list of texts with the same {name} places.';
+comment on column pgask.nl_query.query_vector is
+    'The mean of the vectors of canonical_prompt and phrasings, each with "a given <name>" in its '
+    'places; of unit length. Under embedding_model.';
 comment on column pgask.nl_query.derived_sqls is
     'The statements in order: [{"sql", "canonical", "arguments", "types", "columns", "display", '
     '"title"}]. sql is as written, with :name places; canonical is what PostgreSQL understood, '

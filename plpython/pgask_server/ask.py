@@ -39,7 +39,7 @@ class AskLimits:
     statement: Limits
     threshold: float
     margin: float
-    evidence_similarity: float = 0.30
+    evidence_similarity: float = 0.40
     """From this similarity a passage answers a question that no saved one matches."""
     passages: int = 3
     choices: int = 5
@@ -199,20 +199,16 @@ def _in_words(db: Database, start: Answer, limits: AskLimits) -> Answer:
 def _unmatched(db: Database, start: Answer, match: Match, limits: AskLimits) -> Answer:
     """No saved question is sure enough: what may be meant, and what the content says."""
     if match.choices:
-        return _told(
-            replace(
-                start, outcome="several_match", choices=tuple(_choice(c) for c in match.choices)
-            )
-        )
-    nearest = tuple(_choice(c) for c in match.nearest[: limits.choices])
+        return _told(replace(start, outcome="several_match", choices=_choices(match.choices)))
+    nearest = _choices(match.nearest)[: limits.choices]
     evidence = _evidence(db, start.question, limits)
-    if evidence and evidence[0].similarity >= limits.evidence_similarity:
-        return _told(
-            replace(
-                start, source="evidence", outcome="answered", choices=nearest, evidence=evidence
-            )
-        )
-    return _told(replace(start, choices=nearest, evidence=evidence))
+    if not evidence or evidence[0].similarity < limits.evidence_similarity:
+        return _told(replace(start, choices=nearest, evidence=evidence))
+    # Beside a passage that answers, only questions that may be meant are worth a line.
+    close = tuple(c for c in nearest if c.similarity >= limits.evidence_similarity)
+    return _told(
+        replace(start, source="evidence", outcome="answered", choices=close, evidence=evidence)
+    )
 
 
 def _evidence(db: Database, query: str, limits: AskLimits) -> tuple[Evidence, ...]:
@@ -238,6 +234,12 @@ def _evidence(db: Database, query: str, limits: AskLimits) -> tuple[Evidence, ..
         )
         for row in rows
     )
+
+
+def _choices(candidates: Sequence[Candidate]) -> tuple[Choice, ...]:
+    """Best first by the similarity that is shown."""
+    ordered = sorted(candidates, key=lambda candidate: candidate.similarity, reverse=True)
+    return tuple(_choice(candidate) for candidate in ordered)
 
 
 def _choice(candidate: Candidate) -> Choice:

@@ -230,12 +230,21 @@ class Server:
         display: str | None,
         notes: str | None,
         is_shared: bool,
+        phrasings: Sequence[str] | None,
     ) -> str:
         """See question.save."""
         from pgask_server.question import save
 
         path = self.db.execute("select pg_catalog.current_setting('search_path') as path")
-        draft = save.check(self.db, canonical_prompt, sqls, params, display, str(path[0]["path"]))
+        draft = save.check(
+            self.db,
+            canonical_prompt,
+            sqls,
+            params,
+            display,
+            str(path[0]["path"]),
+            phrasings or (),
+        )
         now = settings.read(self.db)
         return save.save(
             self.db,

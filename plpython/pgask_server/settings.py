@@ -13,11 +13,14 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import cast
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
-from pgask_server.database import Database
 from pgask_server.errors import ConfigurationError, SettingInvalid
+
+if TYPE_CHECKING:
+    from pgask_server.database import Database
 
 Check = Callable[[str], str | None]
 """Says what is expected where a value is wrong, else None."""
@@ -73,9 +76,9 @@ def _key(value: str) -> str | None:
 
 
 def _directory(value: str) -> str | None:
-    if not os.path.isabs(value):
+    if not Path(value).is_absolute():
         return "An absolute path is expected."
-    if not os.path.isdir(value) or not os.access(value, os.R_OK | os.X_OK):
+    if not os.access(value, os.R_OK | os.X_OK) or not Path(value).is_dir():
         return "The server finds no directory there that it may read."
     return None
 
@@ -202,15 +205,15 @@ class Settings:
 
 def read(db: Database) -> Settings:
     """The settings in force now: one query."""
-    rows = cast(str, db.execute("select pgask._settings() as settings")[0]["settings"])
-    return Settings(cast(dict[str, str], json.loads(rows)), os.environ)
+    rows = cast("str", db.execute("select pgask._settings() as settings")[0]["settings"])
+    return Settings(cast("dict[str, str]", json.loads(rows)), os.environ)
 
 
 def read_secret(db: Database, name: str) -> str | None:
     """A key, from its row or the server's environment. The current user must be a worker."""
     setting = find(name)
     rows = db.execute("select pgask._secret($1) as secret", ["text"], [name])
-    return cast(str | None, rows[0]["secret"]) or _variable(os.environ, setting)
+    return cast("str | None", rows[0]["secret"]) or _variable(os.environ, setting)
 
 
 def write(db: Database, name: str, value: str | None) -> None:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console, ConsoleOptions, RenderResult
 
+_LEVELS = {"system": "built-in", "draft": "draft, not reviewed"}
+
 
 @dataclass(frozen=True, slots=True)
 class MissingParameter:
@@ -155,14 +157,25 @@ class Answer:
     @property
     def provenance(self) -> str:
         """Where the answer comes from, in one line; empty where it comes from nowhere."""
+        if self.source == "generated":
+            return "From a statement that was generated for this question; nobody has reviewed it."
         name = self.label or self.canonical_prompt
         if self.source != "saved" or not name:
             return ""
-        level = {"system": "built in"}.get(self.status or "", self.status or "saved")
+        level = _LEVELS.get(self.status or "", self.status or "saved")
+        if self.status in ("approved", "system") and self.tables and not self.trusted:
+            level += ", but not run as it was approved"
         line = f"{name} ({level})"
         if self.similarity is not None:
             line += f", {self.similarity:.2f} similar"
-        shown = [f"{key} = {self.bound.get(key, value)}" for key, value in self.params.items()]
+        # In the order of the question: jsonb does not keep that of its keys.
+        prompt = self.canonical_prompt or ""
+        places = {name: prompt.find(f"{{{name}}}") for name in self.params}
+        shown = [
+            f"{name} = {self.bound.get(name, self.params[name])}"
+            for name in sorted(places, key=lambda name: (places[name] < 0, places[name], name))
+            if self.params[name] is not None
+        ]
         return f"{line}: {', '.join(shown)}" if shown else line
 
     def vega_lite(self) -> Mapping[str, object] | None:

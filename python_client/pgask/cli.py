@@ -138,7 +138,11 @@ def work(dsn: Dsn = None) -> None:
         _say(f"Warning: {warning}", "yellow")
     if now.failed:
         _say(f"{now.failed:,} jobs have failed: see the view pgask.failed_job", "red")
-    _output.print("Nothing is due." if now.due == 0 else f"{now.due:,} jobs are still due.")
+    if now.due:
+        _output.print(f"{now.due:,} jobs are still due.")
+    else:
+        later = f" {now.open:,} jobs are running or will be tried again later." if now.open else ""
+        _output.print(f"Nothing is due.{later}")
     if warnings:
         raise typer.Exit(1)
 

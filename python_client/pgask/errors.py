@@ -178,6 +178,7 @@ class InsideTransaction(WorkError):
 
 
 _BY_SQLSTATE: dict[str, type[PgaskError]] = {
+    "PA000": PgaskError,
     "PA001": ConfigurationError,
     "PA002": SettingInvalid,
     "PA101": SourceUnsuitable,

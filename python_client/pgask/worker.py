@@ -24,6 +24,8 @@ FIRST_BATCH = 64
 """Jobs in the first call of work(); `next_batch` says how many in the following ones."""
 _LONGEST_PAUSE = 60.0
 """Seconds between two attempts to connect, at most."""
+_CANCEL_WAIT = 5.0
+"""Seconds that a canceled statement has to end."""
 _GLANCE = 0.5
 """Seconds after which a waiting worker looks whether it is to stop."""
 
@@ -101,15 +103,23 @@ class Worker:
     def _finish(self, threads: list[threading.Thread]) -> None:
         for session in self._sessions:
             session.stopping.set()
+        if self._join(threads, lambda: self._grace):
+            return
+        for session in self._sessions:
+            session.cancel()
+        # A server that waits for a model notices the cancel only when the model has replied.
+        if not self._join(threads, lambda: _CANCEL_WAIT):
+            self._report("left before the model replied; its jobs are done when their lease ends")
+
+    def _join(self, threads: list[threading.Thread], seconds: Callable[[], float]) -> bool:
+        """Wait for all threads, for so long as `seconds` says, which may shrink meanwhile."""
         began = time.monotonic()
-        canceled = False
         while any(thread.is_alive() for thread in threads):
-            if not canceled and time.monotonic() - began >= self._grace:
-                canceled = True
-                for session in self._sessions:
-                    session.cancel()
+            if time.monotonic() - began >= seconds():
+                return False
             for thread in threads:
                 thread.join(_GLANCE / len(threads))
+        return True
 
 
 class _Session:

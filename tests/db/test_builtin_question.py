@@ -61,26 +61,32 @@ insert into probe.parted select g.i, date '2024-01-01' + g.i % 700
 ASKED = """
 Largest tables
     which tables take the most space?
-    what are my 5 biggest tables
+    what are my {n:5} biggest tables
     what is using up all the disk in this database?
     show tables ordered by size
-    top 10 tables by disk usage
+    top {n:10} tables by disk usage
     biggest tables please
     which table is the largest?
+    list the ten largest tables
+    what tables are eating my disk
 Largest indexes
     which indexes are the largest
-    biggest 3 indexes
+    biggest {n:3} indexes
     what indexes use the most disk
     show index sizes, largest first
-    show me the 10 largest indexes
+    show me the {n:10} largest indexes
     which indexes occupy most storage?
+    which index is the biggest?
+    top indexes by size
 Size of a table
-    how large is the customer table?
-    size of order_line
-    how much disk does customer use?
-    how many megabytes is table article
-    what's the size of the invoice table
-    how much storage does the table invoice need
+    how large is the {table:customer} table?
+    size of {table:order_line}
+    how much disk does {table:customer} use?
+    how many megabytes is table {table:article}
+    what's the size of the {table:invoice} table
+    how much storage does the table {table:invoice} need
+    how many bytes does {table:invoice} occupy
+    tell me the size of the {table:artist} table
 Database size
     how big is the database?
     total database size
@@ -88,6 +94,8 @@ Database size
     size of all databases on this server
     what is the size of this database?
     how many gigabytes does the database occupy
+    database size
+    how much space is this database using in total?
 Row counts
     how many rows are in each table?
     row counts of my tables
@@ -95,6 +103,8 @@ Row counts
     which table has the most rows
     how many records does every table contain?
     approximate row count for all tables
+    count of rows for every table
+    how many rows do my tables contain
 Unused indexes
     which indexes are not used?
     find indexes that nobody uses
@@ -102,6 +112,8 @@ Unused indexes
     indexes that have never been scanned
     show unused indexes
     which indexes could I remove because nothing uses them
+    any indexes we could drop?
+    indexes with zero scans
 Duplicate indexes
     are there duplicate indexes?
     find redundant indexes
@@ -109,6 +121,8 @@ Duplicate indexes
     do any tables have the same index twice?
     list duplicate indexes
     do I have indexes that cover the same columns?
+    which indexes are redundant?
+    identical indexes
 Tables that may miss an index
     which tables need an index?
     where are indexes missing
@@ -116,6 +130,8 @@ Tables that may miss an index
     which tables are often read with full table scans?
     which tables could use an index
     tables with lots of seq scans
+    which tables lack an index?
+    suggest missing indexes
 Foreign keys without an index
     foreign keys without index
     which foreign keys are missing an index?
@@ -123,13 +139,17 @@ Foreign keys without an index
     foreign key columns that are not covered by an index
     are all foreign keys indexed?
     list foreign keys lacking an index
+    foreign keys lacking indexes
+    is every foreign key backed by an index?
 Indexes of a table
-    what indexes are on customer?
-    list the indexes of table orders
-    show index sizes of the table product
-    which indexes exist on the customer table
-    indexes of invoice
-    show me all indexes on table track
+    what indexes are on {table:customer}?
+    list the indexes of table {table:orders}
+    show index sizes of the table {table:product}
+    which indexes exist on the {table:customer} table
+    indexes of {table:invoice}
+    show me all indexes on table {table:track}
+    list indexes for {table:artist}
+    what indexes exist on {table:invoice}?
 Tables of the database
     what tables are there?
     list the tables
@@ -137,37 +157,49 @@ Tables of the database
     which tables does this database contain?
     which tables exist?
     give me a list of tables
+    tables in this database
+    what are the names of all tables
 Columns of a table
-    what columns does customer have?
-    describe orders
-    show the structure of the table product
-    what are the data types in the table customer?
-    columns of invoice
-    what fields are in the track table?
+    what columns does {table:customer} have?
+    describe {table:orders}
+    show the structure of the table {table:product}
+    what are the data types in the table {table:customer}?
+    columns of {table:invoice}
+    what fields are in the {table:track} table?
+    show columns of {table:customer}
+    what does the {table:artist} table look like?
 Tables that reference a table
-    which tables have a foreign key to customer?
-    what references the product table?
-    which tables point to orders?
-    what refers to artist?
-    which tables depend on artist?
+    which tables have a foreign key to {table:customer}?
+    what references the {table:product} table?
+    which tables point to {table:orders}?
+    what refers to {table:artist}?
+    which tables depend on {table:artist}?
+    which tables reference {table:artist}
+    list foreign keys pointing to {table:customer}
 Tables without a primary key
     tables without primary key
     are there tables that lack a primary key?
     which tables do not have a primary key
     list tables missing a primary key
     do all tables have a primary key?
+    any table without a primary key?
+    tables with no pk
 Views
     what views exist?
     list the views in this database
     show materialized views
     which views are defined?
     show all views
+    are there any views?
+    names of all views
 Functions of a schema
-    what functions are in schema public?
-    list functions in the shop schema
-    which stored procedures are defined in pgask
-    functions of the schema billing
-    which functions does billing have
+    what functions are in schema {schema:public}?
+    list functions in the {schema:shop} schema
+    which stored procedures are defined in {schema:pgask}
+    functions of the schema {schema:billing}
+    which functions does {schema:billing} have
+    show all functions in {schema:billing}
+    list the procedures of schema {schema:shop}
 Sequences near their end
     which sequences are about to run out?
     sequences near exhaustion
@@ -175,6 +207,8 @@ Sequences near their end
     how full are my sequences
     are any sequences almost exhausted?
     which sequences will run out first
+    which sequences are nearly used up?
+    are we going to run out of ids
 Installed extensions
     what extensions are installed?
     show installed extensions and versions
@@ -182,6 +216,8 @@ Installed extensions
     list the plugins of this database
     which extensions do we have?
     extension versions
+    what extensions do I have
+    is postgis or another extension installed?
 Connections by state
     how many connections are open?
     connections by state
@@ -189,6 +225,8 @@ Connections by state
     are we close to max_connections?
     how many connections do we have?
     number of active and idle connections
+    how many clients are connected
+    connection count
 Who is connected
     who is connected?
     who is logged in right now?
@@ -196,6 +234,8 @@ Who is connected
     which applications have sessions open?
     show connected users
     who is using the database at the moment
+    show active users
+    who else is on this server?
 Longest-running queries
     what are the longest running queries?
     which queries have been running for a long time?
@@ -203,6 +243,8 @@ Longest-running queries
     what is running at the moment?
     show me running queries
     which queries take so long right now
+    longest running query
+    are there any queries that run for minutes?
 Longest transactions
     what are the oldest transactions?
     which transactions have been open for a long time
@@ -210,6 +252,8 @@ Longest transactions
     sessions idle in transaction
     longest open transactions
     are there old transactions still open?
+    which transaction is the oldest?
+    find transactions left open
 Who blocks whom
     who blocks whom?
     which queries are blocked?
@@ -217,6 +261,8 @@ Who blocks whom
     what session is blocking the others
     what is blocking my query?
     show locks and who is waiting
+    show blocking sessions
+    why is my update hanging, who holds the lock?
 Replication state
     how is replication doing?
     what is the replication lag?
@@ -224,6 +270,8 @@ Replication state
     show replication slots and replicas
     is replication working?
     how much do the replicas lag behind
+    replication status
+    are replicas behind the primary?
 Cache hit ratio
     cache hit ratio
     what's my buffer cache hit rate?
@@ -231,6 +279,8 @@ Cache hit ratio
     how many reads come from memory rather than disk
     what percentage of reads hit the cache?
     buffer cache hit rate
+    what is my cache hit rate
+    do we have enough shared buffers
 Tables that need vacuum
     which tables need vacuum?
     what should I vacuum?
@@ -238,13 +288,17 @@ Tables that need vacuum
     which tables need to be analyzed
     do any tables need vacuuming?
     is autovacuum keeping up?
+    which tables are overdue for vacuum
+    when should I run analyze
 Dead rows
     which tables have many dead rows?
     dead tuples per table
-    5 most bloated tables
+    {n:5} most bloated tables
     show table bloat
     which tables have the most dead tuples
     how much bloat is there
+    table bloat
+    how many dead rows are there in each table
 Checkpoints and background writer
     how is the checkpointer doing?
     how many checkpoints were there?
@@ -252,6 +306,8 @@ Checkpoints and background writer
     are checkpoints too frequent?
     show checkpoint statistics
     how frequent are checkpoints?
+    checkpoint frequency
+    stats of the bgwriter
 Server version and uptime
     what version of postgres is this?
     how long has the server been up?
@@ -259,6 +315,8 @@ Server version and uptime
     when was the database last restarted?
     which postgres version do we run?
     uptime of the server
+    postgres version
+    since when is the server running?
 Settings changed from their default
     which settings are not at their default?
     what configuration was changed?
@@ -266,13 +324,17 @@ Settings changed from their default
     which parameters have been modified in postgresql.conf
     which settings have we changed?
     what is configured differently from the defaults
+    list modified settings
+    show custom configuration
 Value of a setting
-    what is work_mem set to?
-    show the setting shared_buffers
-    value of max_connections
-    what does the parameter random_page_cost mean?
-    what is the value of work_mem?
-    how is wal_level configured
+    what is {setting:work_mem} set to?
+    show the setting {setting:shared_buffers}
+    value of {setting:max_connections}
+    what does the parameter {setting:random_page_cost} mean?
+    what is the value of {setting:work_mem}?
+    how is {setting:wal_level} configured
+    what's {setting:shared_buffers}?
+    current value of {setting:maintenance_work_mem}
 Roles
     what roles exist?
     list all users
@@ -280,15 +342,19 @@ Roles
     who can create databases?
     which roles are there?
     show database users and whether they are superusers
+    show all roles
+    who has superuser rights?
 Privileges of a role
-    what privileges does pg_monitor have?
-    what can role pg_read_all_data do?
-    which tables can the user pg_monitor read?
-    show the grants of pg_read_all_data
-    what is pg_monitor allowed to do?
-    permissions of the role pg_monitor
+    what privileges does {role:pg_monitor} have?
+    what can role {role:pg_read_all_data} do?
+    which tables can the user {role:pg_monitor} read?
+    show the grants of {role:pg_read_all_data}
+    what is {role:pg_monitor} allowed to do?
+    permissions of the role {role:pg_monitor}
+    what access does {role:pg_monitor} have
+    which tables may {role:pg_read_all_data} see?
 """
-"""A label, and below it how people ask for it; none of it is a wording that is stored."""
+"""A label, and below it how people ask for it, with the values in braces."""
 
 
 def bound(sql: str) -> LiteralString:
@@ -735,42 +801,74 @@ def test_roles_and_their_privileges_are_shown(filled: psycopg.Connection[Row]) -
     assert direct["pg_read_all_stats"] is False
 
 
-def test_the_right_question_is_found_in_nineteen_of_twenty_wordings(
+def asked_lines() -> list[tuple[str, str]]:
+    """ASKED as (label, wording)."""
+    label = ""
+    pairs: list[tuple[str, str]] = []
+    for line in ASKED.strip().splitlines():
+        if line.startswith(" "):
+            pairs.append((label, line.strip()))
+        else:
+            label = line
+    return pairs
+
+
+def test_the_wordings_lie_nearest_to_the_right_question_in_nineteen_of_twenty_cases(
     probe: psycopg.Connection[Row],
 ) -> None:
-    for name in [
-        "customer",
-        "orders",
-        "order_line",
-        "product",
-        "article",
-        "invoice",
-        "track",
-        "artist",
-    ]:
+    place = re.compile(r"\{(\w+)(?::[^}]*)?\}")
+    stored = [
+        (str(q["label"]), place.sub(r"a given \1", wording))
+        for q in questions(probe)
+        for wording in [str(q["canonical_prompt"]), *cast("list[str]", q["phrasings"])]
+    ]
+    typed = [(label, place.sub(r"a given \1", wording)) for label, wording in asked_lines()]
+
+    def nearest() -> list[Row]:
+        return probe.execute(
+            """
+            select distinct on (a.i) a.i, s.i as found
+            from unnest(%(asked)s::int[], pgask._embed_texts(%(typed)s)::public.vector[]) a (i, v)
+            cross join unnest(%(places)s::int[], pgask._embed_texts(%(stored)s)::public.vector[])
+                as s (i, v)
+            order by a.i, a.v <=> s.v
+            """,
+            {
+                "asked": list(range(len(typed))),
+                "typed": [text for _label, text in typed],
+                "places": list(range(len(stored))),
+                "stored": [text for _label, text in stored],
+            },
+        ).fetchall()
+
+    wrong = [
+        f"{typed[cast('int', r['i'])]} lies nearest to {stored[cast('int', r['found'])]}"
+        for r in nearest()
+        if typed[cast("int", r["i"])][0] != stored[cast("int", r["found"])][0]
+    ]
+    assert len(wrong) <= len(typed) * 0.05, "\n".join(wrong)
+
+
+def test_a_wrong_built_in_question_is_hardly_ever_answered(
+    probe: psycopg.Connection[Row],
+) -> None:
+    for name in ["customer", "orders", "order_line", "product", "article", "invoice"]:
+        probe.execute(bound(f"create table public.{name} (id integer primary key)"))
+    for name in ["track", "artist"]:
         probe.execute(bound(f"create table public.{name} (id integer primary key)"))
     probe.execute("create schema shop")
     probe.execute("create schema billing")
-    ids = {
-        str(r["id"]): str(r["label"])
-        for r in probe.execute(
-            "select q.id, q.label from pgask.nl_query as q where q.status = 'system'"
-        )
-    }
-    label = ""
+    answered = 0
     wrong: list[str] = []
-    total = 0
-    for line in ASKED.strip().splitlines():
-        if not line.startswith(" "):
-            label = line
-            continue
-        total += 1
-        row = probe.execute("select pgask.answer(%s) as answer", (line.strip(),)).fetchone()
+    for label, wording in asked_lines():
+        question = re.sub(r"\{\w+:([^}]*)\}", r"\1", wording)
+        row = probe.execute("select pgask.answer(%s) as answer", (question,)).fetchone()
         assert row is not None
         answer = cast("Row", row["answer"])
-        choices = cast("list[Row]", answer.get("choices") or [])
-        first = answer.get("question_id") or (choices[0]["question_id"] if choices else None)
-        found = ids.get(str(first), "nothing")
-        if found != label:
-            wrong.append(f"{line.strip()}: {found}, not {label}")
-    assert len(wrong) <= total * 0.05, "\n".join(wrong)
+        if answer["question_id"] is None:
+            continue
+        answered += 1
+        if answer["label"] != label:
+            wrong.append(f"{question}: {answer['label']}, not {label}")
+    assert answered >= 80
+    assert len(wrong) <= answered * 0.03, "\n".join(wrong)

@@ -73,7 +73,7 @@ def test_a_second_run_changes_nothing(loaded: tuple[Client, str], pgask_database
     prepare(client, pgask_database, Console(file=again, width=100))
     assert rows(client, contents) == before
     assert "Loaded" not in again.getvalue()
-    assert f"{len(SAVED)} were there already" in again.getvalue()
+    assert f"{len(SAVED)} questions were saved already" in again.getvalue()
 
 
 def test_a_schema_of_somebody_else_is_left_alone(pgask_database: str) -> None:

@@ -189,7 +189,7 @@ def test_doctor_finds_nothing_wrong_here_and_says_what_it_looked_at(
 def test_doctor_goes_on_where_a_check_fails(connection: Connection) -> None:
     connection.execute("update pgask.installation set version = '0.0.1'")
     rows = connection.execute(
-        'select d."check", d.hint from pgask.doctor() d where d.status = \'error\''
+        "select d.\"check\", d.hint from pgask.doctor() d where d.status = 'error'"
     ).fetchall()
     assert [name for name, _ in rows if name == "package"] == ["package"]
     assert "make migrate" in str(rows[0][1])

@@ -54,6 +54,7 @@ REFUSED = list(cases("refused.sql"))
 @pytest.fixture
 def shop(connection: Connection) -> Connection:
     """The superuser, with the shop."""
+    connection.prepare_threshold = None  # prepared statements are part of what must not change
     connection.execute((HERE / "shop.sql").read_bytes())
     connection.execute(
         f"""do $$ begin
@@ -61,7 +62,10 @@ def shop(connection: Connection) -> Connection:
         end $$;
         grant pgask_reader to {READER}"""
     )
-    connection.execute("create temporary table scratch (a integer); grant select on scratch to public")
+    connection.execute(
+        "create temporary table scratch (a integer); grant select on scratch to public;"
+        " set search_path = shop, public"
+    )
     return connection
 
 
@@ -328,9 +332,7 @@ def test_a_value_of_another_type_is_an_error(shop: Connection, type_name: str, v
 
 
 def test_an_integer_becomes_a_bigint_where_only_that_fits(shop: Connection) -> None:
-    shop.execute("create function shop.only_big(bigint[]) returns bigint language sql immutable"
-                 " return $1[1]")
-    saved = analyse(shop, "select shop.only_big(array[:n])", n="integer")
+    saved = analyse(shop, "select int8range(1, 5) @> :n", n="integer")
     assert saved["types"] == ["bigint"]
     assert analyse(shop, "select make_date(:y, 1, 1)", y="integer")["types"] == ["integer"]
 
@@ -343,8 +345,8 @@ def test_rows_and_cells_are_cut_and_it_is_said(asker: Connection) -> None:
     assert rows(asker, "select repeat('x', 11), repeat('x', 10)", cell_limit=10) == [
         ["x" * 10 + "…", "x" * 10]
     ]
-    assert rows(asker, "select repeat('x', 100000000)", cell_limit=5) == [["xxxxx…"]]
-    assert rows(asker, "select decode(repeat('ff', 20000000), 'hex')", cell_limit=6) == [
+    assert rows(asker, "select repeat('x', 20000000)", cell_limit=5) == [["xxxxx…"]]
+    assert rows(asker, "select decode(repeat('ff', 5000000), 'hex')", cell_limit=6) == [
         ["\\xffff…"]
     ]
 
@@ -365,7 +367,7 @@ def test_a_result_that_is_too_large_as_a_whole_ends_early(asker: Connection) -> 
         "select count(*) from generate_series(1, 100000) a, generate_series(1, 100000) b",
         "select i from generate_series(1, 100000000) i order by md5(i::text)",
         "with recursive r(i) as (select 1 union all select i + 1 from r) select max(i) from r",
-        "select count(*) from generate_series(1, 100000000) i where repeat('a', 50) ~ '(a|b)*c'",
+        "select count(*) from generate_series(1, 100000000) i where md5(i::text) ~ '(x|y)+z'",
     ],
 )
 def test_the_time_limit_truly_interrupts(asker: Connection, sql: str) -> None:
@@ -404,7 +406,7 @@ def test_a_limit_that_strikes_at_the_very_end_harms_no_later_statement(shop: Con
     )
     took = Decimal(cast("Decimal", run_canonical(shop, canonical)["milliseconds"]))
     outcomes: set[str] = set()
-    for milliseconds in [*range(1, max(4, int(took * 2)))] * 15:
+    for milliseconds in [*range(1, max(4, min(30, int(took * 2))))] * 6:
         try:
             run_canonical(shop, canonical, milliseconds=milliseconds)
             outcomes.add("done")
@@ -447,17 +449,18 @@ def test_deep_or_long_statements_leave_the_server_alive(asker: Connection, sql: 
 
 
 def test_a_fingerprint_notices_what_the_statement_reads_and_nothing_else(shop: Connection) -> None:
-    sql = "select name, shop.double(id) from shop.customer where spent > 1"
+    shop.execute("create table shop.thing (id integer, name text, spent numeric)")
+    sql = "select name, shop.double(id) from shop.thing where spent > 1"
     first = analyse(shop, sql)["fingerprint"]
-    shop.execute("alter table shop.customer add column note text; create table shop.other (a int)")
+    shop.execute("alter table shop.thing add column note text; create table shop.other (a int)")
     assert analyse(shop, sql)["fingerprint"] == first
-    shop.execute("alter table shop.customer alter column spent type real")
+    shop.execute("alter table shop.thing alter column spent type real")
     second = analyse(shop, sql)["fingerprint"]
     assert second != first
-    whole = analyse(shop, "select c from shop.customer c")["fingerprint"]
-    shop.execute("alter table shop.customer drop column note")
+    whole = analyse(shop, "select t from shop.thing t")["fingerprint"]
+    shop.execute("alter table shop.thing drop column note")
     assert analyse(shop, sql)["fingerprint"] == second
-    assert analyse(shop, "select c from shop.customer c")["fingerprint"] != whole
+    assert analyse(shop, "select t from shop.thing t")["fingerprint"] != whole
 
 
 def test_a_statement_cannot_be_analysed_where_nothing_can_be_written(asker: Connection) -> None:
@@ -494,6 +497,62 @@ def test_a_statement_that_raises_the_code_of_the_block_gets_nowhere(shop: Connec
     )
     row = shop.execute("select pgask._run_read_only('SELECT shop.escape()')").fetchone()
     assert row == (None,)
+
+
+def test_the_package_says_which_value_is_wrong_and_what_happened(shop: Connection) -> None:
+    analyse(shop, "select 1")
+    notices: list[str] = []
+    shop.add_notice_handler(lambda notice: notices.append(notice.message_primary or ""))
+    shop.execute("""
+        do language plpython3u $$
+        from pgask_server.database import DatabaseError
+        from pgask_server.errors import PgaskError
+        from pgask_server.statement.run import Limits, run
+        for sql, types, values, limits in (
+            ("SELECT $1, $2", ["integer", "date"], ["1", "2024-13-01"], None),
+            ("SELECT $1", ["integer"], ["99999999999"], None),
+            ("SELECT $1", ["boolean"], ["maybe"], None),
+            ("SELECT $1", ["text"], [chr(0)], None),
+            ("SELECT 1", ["text"], [], None),
+            ("SELECT 1 / 0", [], [], None),
+            ("delete from shop.customer", [], [], None),
+            ("SELECT shop.stable_liar()", [], [], None),
+            ("SELECT count(*) FROM generate_series(1, 1000000000) g", [], [], Limits(milliseconds=50)),
+            ("SELECT 1", [], [], Limits(plan_cost=0)),
+            ("SELECT $1 + 0.10, $2, $3", ["integer", "date", "boolean"],
+                ["4", "2024-01-02", "false"], None),
+        ):
+            try:
+                plpy.info(run(GD["pgask"].db, sql, types, values, limits).rows)
+            except (PgaskError, DatabaseError) as error:
+                plpy.info(f"{error.sqlstate} {error.message}")
+        $$
+    """)
+    assert notices == [
+        "PA412 value 2 is not a valid date",
+        "PA412 value 1 is not a valid integer",
+        "PA412 a value is not a valid boolean",
+        "PA412 a value holds a NUL character",
+        "PA401 1 values are needed, 0 were given",
+        "22012 division by zero",
+        'PA402 the statement does not analyse: syntax error at or near "from"',
+        "PA401 the statement tries to write",
+        "PA404 the statement took longer than 0.05 seconds and was stopped",
+        "PA403 The statement is too costly.",
+        "[[Decimal('4.10'), '2024-01-02', False]]",
+    ]
+
+
+def test_a_function_of_ones_own_by_the_same_name_confuses_nothing(shop: Connection) -> None:
+    shop.execute(
+        "create function pg_temp.pgask_statement(text) returns setof record language sql"
+        " begin atomic select 1; end;"
+        "create function pg_temp.pgask_statement() returns setof record language sql"
+        " begin atomic select 2; end"
+    )
+    assert "shop.customer" in str(analyse(shop, "select * from shop.customer")["canonical"])
+    with raises("PA401"):
+        analyse(shop, "select shop.write_one()")
 
 
 def test_a_signal_from_outside_is_not_swallowed(shop: Connection) -> None:

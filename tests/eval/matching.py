@@ -119,17 +119,23 @@ def judge(embed: Embedder, task: Task, **options: float) -> Iterable[tuple[Ask, 
     matrix = np.zeros((len(task.saved), 384), dtype=np.float32)
     for at, saved in enumerate(task.saved):
         matrix[at, : len(saved.vector)] = saved.vector
-    for ask, vector in zip(task.asks, embed([ask.question for ask in task.asks]), strict=True):
+
+    def search(vector: Vector) -> list[tuple[Saved, float]]:
         similarity = matrix @ vector
-        nearest = np.argsort(-similarity)[:CANDIDATES]
+        return [
+            (task.saved[at], float(similarity[at]))
+            for at in np.argsort(-similarity)[:CANDIDATES]
+        ]
+
+    for ask, vector in zip(task.asks, embed([ask.question for ask in task.asks]), strict=True):
         yield (
             ask,
             matcher.choose(
                 NoDatabase(),  # type: ignore[arg-type]
                 embed,
                 read_question(ask.question, TODAY),
-                [task.saved[at] for at in nearest],
-                {task.saved[at].id: float(similarity[at]) for at in nearest},
+                search(vector),
+                search,
                 VIEWER,
                 "global",
                 model=MODEL,
@@ -193,14 +199,17 @@ def templates(embed: Embedder, data: Path, name: str, phrasings: int = 1) -> Tas
         for at, (blank, filled) in enumerate(forms.items()):
             if at < phrasings:
                 params: list[object] = []
+                used: set[str] = set()
                 prompt = blank
                 for variable in definition["variables"]:
                     if not re.search(rf"\b{variable['name']}\b", prompt):
                         continue
                     kind = variable["type"]
                     lists = sorted(values[kind])
-                    params.append({"name": variable["name"].rstrip("0123456789").lower() + variable["name"][-1], "type": "text", "values": lists})
-                    prompt = re.sub(rf"\b{variable['name']}\b", "{" + str(params[-1]["name"]) + "}", prompt)  # type: ignore[index]
+                    name = kind if kind not in used else f"other_{kind}"
+                    used.add(name)
+                    params.append({"name": name, "type": "text", "values": lists})
+                    prompt = re.sub(rf"\b{variable['name']}\b", "{" + name + "}", prompt)
                 saved.append(make_saved(embed, f"{template}#{at}", prompt, [definition["sql"]], params))
             else:
                 asks.extend(Ask(text, template, gold) for text, gold in filled)
@@ -250,11 +259,14 @@ def curve(title: str, judged: Sequence[tuple[Ask, Match]]) -> None:
     print("|---|---|---|---|")
     for threshold in (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95):
         answered = [
-            (a, m)
+            (a, m.nearest[0])
             for a, m in judged
-            if m.accepted is not None and (m.exact or m.accepted.confidence >= threshold)
+            if m.nearest
+            and m.nearest[0].confidence >= threshold
+            and m.nearest[0].lead >= score.DEFAULT_MARGIN
+            and not m.nearest[0].evidence.opposites
         ]
-        good = sum(right(a, m.accepted.saved.id) for a, m in answered if m.accepted)
+        good = sum(right(a, c.saved.id) for a, c in answered)
         unsaved = sum(a.meant is None for a, _ in answered)
         wrong = (len(answered) - good) / (len(answered) or 1)
         share = unsaved / ((len(judged) - saved) or 1)
@@ -295,7 +307,8 @@ def main() -> None:
         print(f"skipped: {arguments.data} does not exist")
         return
     embed = Embedder(arguments.model_directory, arguments.cache)
-    options = {"threshold": 0.0, "margin": 0.0}
+    # Never sure enough: so that every form of every question is looked at.
+    options = {"threshold": 2.0, "margin": 0.0}
     if arguments.only in ("", "paraphrases"):
         judged = [
             pair for task in paraphrases(embed, arguments.data) for pair in judge(embed, task, **options)

@@ -6,17 +6,19 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
-
 from migrations import catalog
 from migrations.install import ROOT, install, uninstall
 from migrations.sqlfile import InstallError
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def objects(url: str) -> catalog.Catalog:
@@ -58,9 +60,9 @@ def plain_role(pgask_empty_database: str) -> Iterator[str]:
     parameters = conninfo_to_dict(pgask_empty_database)
     role = f"plain_{parameters['dbname']}"
     with psycopg.connect(pgask_empty_database, autocommit=True) as connection:
-        connection.execute(f"create role {role} login password 'plain'")
+        connection.execute(f"create role {role} login password 'plain'".encode())
         yield make_conninfo(pgask_empty_database, user=role, password="plain")
-        connection.execute(f"drop role {role}")
+        connection.execute(f"drop role {role}".encode())
 
 
 def test_a_new_database_gets_everything_and_a_second_install_changes_nothing(
@@ -86,9 +88,9 @@ def data(url: str) -> dict[str, list[str]]:
         ).fetchall()
         return {
             name: [
-                row
-                for (row,) in connection.execute(
-                    f"select t.ctid::text || ' ' || t::text from {name} t order by t.ctid"
+                str(row)
+                for row in connection.execute(
+                    f"select t.ctid, t::text from {name} t order by t.ctid".encode()
                 )
             ]
             for (name,) in tables
@@ -155,8 +157,9 @@ def test_settings_of_roles_and_databases_do_not_change_what_is_installed(
     name = conninfo_to_dict(pgask_empty_database)["dbname"]
     with psycopg.connect(pgask_empty_database) as connection:
         connection.execute("create schema evil")
-        connection.execute("create function evil.now() returns timestamptz"
-            " return '-infinity'::timestamptz")
+        connection.execute(
+            "create function evil.now() returns timestamptz return '-infinity'::timestamptz"
+        )
         for setting in (
             "search_path = evil, pg_catalog, public",
             "statement_timeout = '1ms'",
@@ -165,10 +168,10 @@ def test_settings_of_roles_and_databases_do_not_change_what_is_installed(
             "check_function_bodies = off",
             "datestyle = 'German, DMY'",
         ):
-            connection.execute(f"alter database {name} set {setting}")
+            connection.execute(f"alter database {name} set {setting}".encode())
     install(pgask_empty_database)
     with psycopg.connect(pgask_database, autocommit=True) as connection:
-        connection.execute(f"alter database {name} reset all")
+        connection.execute(f"alter database {name} reset all".encode())
     assert objects(pgask_empty_database) == objects(pgask_database)
 
 
@@ -239,15 +242,13 @@ def test_a_dump_restores_into_a_new_database_and_works_on(
         major = connection.info.server_version // 10000
         place = Path(f"/usr/lib/postgresql/{major}/bin")
         name = conninfo_to_dict(restored)["dbname"]
-        connection.execute(f"create database {name} template template0")
+        connection.execute(f"create database {name} template template0".encode())
         try:
             programs = {
                 program: str(place / program) if place.is_dir() else program
                 for program in ("pg_dump", "pg_restore")
             }
-            subprocess.run(
-                [programs["pg_dump"], "-Fc", "-f", str(dump), "-d", shop], check=True
-            )
+            subprocess.run([programs["pg_dump"], "-Fc", "-f", str(dump), "-d", shop], check=True)
             subprocess.run(
                 [programs["pg_restore"], "--exit-on-error", "-d", restored, str(dump)], check=True
             )
@@ -255,7 +256,7 @@ def test_a_dump_restores_into_a_new_database_and_works_on(
             works_on(restored)
             assert install(restored).changes == []
         finally:
-            connection.execute(f"drop database {name} with (force)")
+            connection.execute(f"drop database {name} with (force)".encode())
 
 
 def works_on(url: str) -> None:
@@ -283,7 +284,7 @@ def works_on(url: str) -> None:
 )
 def test_a_database_of_a_newer_version_is_refused(pgask_database: str, change: str) -> None:
     with psycopg.connect(pgask_database) as connection:
-        connection.execute(change)
+        connection.execute(change.encode())
     before = objects(pgask_database)
     with pytest.raises(InstallError, match="newer than this clone") as raised:
         install(pgask_database)
@@ -317,15 +318,15 @@ def test_a_wrong_package_path_is_told(pgask_empty_database: str, tmp_path: Path)
 
 def test_env_becomes_settings_and_a_key_is_not_echoed(pgask_database: str) -> None:
     environment = {
-        "PGASK_EMBEDDING_MODEL": "openai/text-embedding-3-small",
-        "PGASK_EMBEDDING_BASE_URL": "https://models.example.com/v1",
-        "PGASK_EMBEDDING_API_KEY": "sk-very-secret",
+        "PGASK_CHAT_MODEL": "openai/gpt-4.1-mini",
+        "PGASK_CHAT_BASE_URL": "https://models.example.com/v1",
+        "PGASK_CHAT_API_KEY": "sk-very-secret",
     }
     report = install(pgask_database, environment=environment)
     assert report.changes == [
-        "setting embedding_api_key",
-        "setting embedding_base_url = https://models.example.com/v1",
-        "setting embedding_model = openai/text-embedding-3-small",
+        "setting chat_api_key",
+        "setting chat_base_url = https://models.example.com/v1",
+        "setting chat_model = openai/gpt-4.1-mini",
     ]
     assert install(pgask_database, environment=environment).changes == []
     with pytest.raises(InstallError) as raised:

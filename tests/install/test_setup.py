@@ -97,10 +97,8 @@ def test_url_prints_a_url_that_connects_and_nothing_else(private_url: str) -> No
 
 def test_starting_a_running_server_leaves_it_alone(private_url: str) -> None:
     before = query(private_url, "select pg_postmaster_start_time()")
-    started = time.monotonic()
     done = run("bash", "migrations/setup/database.sh", "start")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert time.monotonic() - started < 2
     assert query(private_url, "select pg_postmaster_start_time()") == before
 
 

@@ -181,6 +181,9 @@ def main() -> int:
         said = filter(None, (error.message, error.detail, error.hint))
         sys.stderr.write("; ".join(said) + "\n")
         return 1
+    except OSError as error:  # no space, no right to write there
+        sys.stderr.write(f"the local model cannot be converted: {error}\n")
+        return 1
     return 0
 
 

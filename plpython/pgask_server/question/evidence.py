@@ -38,8 +38,19 @@ class Asked:
         return found
 
 
-def weigh(asked: Asked, masked: str, saved: Saved, binding: Binding, similarity: float) -> Evidence:
-    """The evidence for one candidate. masked: the question's masked form under its binding."""
+def weigh(
+    asked: Asked,
+    masked: str,
+    saved: Saved,
+    binding: Binding,
+    similarity: float,
+    linked: Sequence[tuple[int, int]],
+) -> Evidence:
+    """The evidence for one candidate.
+
+    masked: the question's masked form under its binding. linked: the characters of the question
+    that name a value for any candidate.
+    """
     mine = asked.content(masked)
     theirs = saved.content
     # A place that took its default need not be said.
@@ -60,16 +71,18 @@ def weigh(asked: Asked, masked: str, saved: Saved, binding: Binding, similarity:
         explained=len(mine & known) / (len(mine) or 1),
         filled=bool(binding.spans) and not binding.missing,
         missing=len(binding.missing),
-        leftover=leftovers(asked.reading, binding, prompt),
+        leftover=leftovers(asked.reading, binding, prompt, linked),
         differences=len(differences(masked, saved.masked)),
         contradictions=len(contradictions(masked, saved.masked, saved.traits)),
         opposites=opposites(masked, saved.masked),
     )
 
 
-def leftovers(reading: Reading, binding: Binding, prompt: str) -> int:
-    """How many numbers, dates and quoted texts of the question nothing explains, and how many
-    numbers of the prompt the question does not repeat."""
+def leftovers(
+    reading: Reading, binding: Binding, prompt: str, linked: Sequence[tuple[int, int]]
+) -> int:
+    """How many numbers, dates, names, values and quoted texts of the question nothing explains,
+    and how many numbers and names of the prompt the question does not repeat."""
     spans = list(binding.spans.values())
     said = {word.folded for word in split_words(prompt)}
 
@@ -82,6 +95,7 @@ def leftovers(reading: Reading, binding: Binding, prompt: str) -> int:
         if not (number.value in (0, 1) and not number.digits) and not number.ordinal
     ]
     literals += [(period.start, period.end) for period in reading.periods]
+    literals += linked
     literals += [match.span() for match in _QUOTED.finditer(reading.text)]
     found = 0
     counted: list[tuple[int, int]] = []
@@ -93,5 +107,30 @@ def leftovers(reading: Reading, binding: Binding, prompt: str) -> int:
         if not all(word in said for word in words):
             found += 1
     asked_words = {word.folded for word in reading.words}
-    found += sum(1 for word in said if word.isdigit() and len(word) > 1 and word not in asked_words)
+    missed = _names(prompt) | {word for word in said if word.isdigit()}
+    found += len(missed - asked_words)
+    for word, start, end in _placed_names(reading.text, reading.words):
+        inside = explained(start, end) or any(a < end and start < b for a, b in counted)
+        found += not inside and word not in said
+    return found
+
+
+def _names(text: str) -> frozenset[str]:
+    """The folded words of `text` that are written as proper names."""
+    return frozenset(word for word, _, _ in _placed_names(text, split_words(text)))
+
+
+def _placed_names(text: str, words: Sequence[Word]) -> list[tuple[str, int, int]]:
+    """Words with a capital inside a sentence, each with its characters."""
+    capitals = sum(word.text[0].isupper() for word in words)
+    if capitals * 2 > len(words) + 1:
+        return []
+    found: list[tuple[str, int, int]] = []
+    for at, word in enumerate(words):
+        if not word.text[0].isupper() or word.folded in STOP_WORDS:
+            continue
+        # The first word of a sentence has its capital from there.
+        between = text[words[at - 1].end : word.start] if at else "."
+        if not any(mark in between for mark in ".?!:{"):
+            found.append((word.folded, word.start, word.end))
     return found

@@ -13,6 +13,7 @@ from pgask_server.question.parameter import Parameter
 from pgask_server.question.words import normal_phrase
 
 _PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_BARE = frozenset({"name", "id", "code", "key", "title"})
 _BLANKS = re.compile(r"\s+")
 _SPLIT_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -21,6 +22,9 @@ def noun(parameter: Parameter) -> str:
     """What a parameter is called in a sentence: the words of its name; a number where that says
     little."""
     words = _SPLIT_CAMEL.sub(" ", parameter.name).replace("_", " ").strip().lower()
+    head, _, last = words.rpartition(" ")
+    if head and last in _BARE:
+        words = head
     if len(words) < 2:
         words = "number" if parameter.type in ("integer", "number") else "value"
     return words
@@ -52,11 +56,6 @@ def masked_question(
         place = max(place, end)
     pieces.append(question[place:])
     return _tidy("".join(pieces))
-
-
-def blanked_prompt(canonical_prompt: str) -> str:
-    """The canonical prompt with its places as a person would leave them out."""
-    return _tidy(_PLACE.sub("", canonical_prompt))
 
 
 def exact_key(masked: str) -> str:

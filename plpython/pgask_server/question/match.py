@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -26,7 +26,7 @@ from pgask_server.question.link import ValueLinker, Viewer
 from pgask_server.question.mask import exact_key, masked_question
 from pgask_server.question.parameter import Parameter
 from pgask_server.question.proposal import Reading
-from pgask_server.question.saved import Saved, SavedQuestions, Vector, nearest
+from pgask_server.question.saved import Neighbour, Saved, SavedQuestions, Vector, nearest
 from pgask_server.question.score import (
     DEFAULT_MARGIN,
     DEFAULT_THRESHOLD,
@@ -44,12 +44,18 @@ class Embed(Protocol):
     def __call__(self, texts: Sequence[str], /) -> Vector: ...
 
 
-CANDIDATES = 10
+Near = tuple[Saved, float]
+"""A saved question and its similarity to some form of the typed one."""
+
+CANDIDATES = 12
 """Saved questions that are looked at for one typed question."""
 
 _CHOICES = 5
-_WITHIN = 0.3
+_FIRST = 5
+_CLOSE = 0.15
+_WITHIN = 0.35
 _MOST_MASKED = 6
+_MOST_SEARCHED = 2
 _MOST_VECTORS = 512
 _SCOPE_BONUS = 0.02
 
@@ -142,15 +148,18 @@ class Matcher:
         if around is None:
             return Match(warnings=warnings)
         viewer = Viewer(around.role, around.transaction)
-        reading = read_question(
-            text, today or datetime.date.fromisoformat(around.today[:10])
-        )
+        reading = read_question(text, today or datetime.date.fromisoformat(around.today[:10]))
+
+        def search(vector: Vector) -> list[Near]:
+            found = nearest(db, vector, model, scope_key, CANDIDATES)
+            return [] if found is None else list(self._near(db, found.near))
+
         found = self.choose(
             db,
             embed,
             reading,
-            self.questions.load(db, around.near),
-            {near.id: near.similarity for near in around.near},
+            self._near(db, around.near),
+            search,
             viewer,
             scope_key,
             model=model,
@@ -160,13 +169,17 @@ class Matcher:
         )
         return self._finished(db, reading, found, given or {}, viewer, warnings)
 
+    def _near(self, db: Database, found: Sequence[Neighbour]) -> list[Near]:
+        similarities = {one.id: one.similarity for one in found}
+        return [(one, similarities[one.id]) for one in self.questions.load(db, found)]
+
     def choose(
         self,
         db: Database,
         embed: Embed,
         reading: Reading,
-        saved: Sequence[Saved],
-        similarities: Mapping[str, float],
+        near: Sequence[Near],
+        search: Callable[[Vector], Sequence[Near]],
         viewer: Viewer,
         scope_key: str,
         *,
@@ -175,23 +188,41 @@ class Matcher:
         threshold: float = DEFAULT_THRESHOLD,
         margin: float = DEFAULT_MARGIN,
     ) -> Match:
-        """Decide between `saved`, given the similarity of each to the question as typed.
+        """Decide between `near`: saved questions, each with its similarity to the one typed.
 
-        The masked forms of the question are embedded, all at once, only where the question as
-        typed does not settle it.
+        Only where the question as typed does not settle it are its masked forms embedded, all at
+        once, and `search` is asked what lies near to them.
         """
         asked = Asked(reading)
-        within = max(similarities.values(), default=0.0) - _WITHIN
+        best = max((similarity for _, similarity in near), default=0.0)
         bound = [
-            self._bound(db, reading, one, similarities[one.id], given, viewer)
-            for one in saved
-            if similarities[one.id] >= within
+            self._bound(db, reading, saved, similarity, given, viewer)
+            for saved, similarity in near[:_FIRST]
+            if similarity >= best - _CLOSE
         ]
+        # Most questions are settled by the few closest.
         found = _decide(asked, bound, scope_key, threshold, margin)
-        if found.accepted is None and any(one.binding.spans for one in bound):
-            bound = self._with_masked(embed, model, bound)
-            found = _decide(asked, bound, scope_key, threshold, margin)
-        return found
+        if found.accepted is not None:
+            return found
+        bound += [
+            self._bound(db, reading, saved, similarity, given, viewer)
+            for saved, similarity in near[len(bound) :]
+            if similarity >= best - _WITHIN
+        ]
+        self._embed_masked(embed, model, bound)
+        known = {one.saved.id for one in bound}
+        for text in _fullest(bound):
+            for saved, similarity in search(self._vectors[model, text]):
+                if saved.id not in known:
+                    known.add(saved.id)
+                    one = self._bound(db, reading, saved, similarity, given, viewer)
+                    # Near to the masked form: that counts only if it is this question's form too.
+                    raw = 0.0 if one.masked != text else similarity
+                    bound.append(_Bound(saved, one.binding, one.masked, raw))
+        self._embed_masked(embed, model, bound)
+        return _decide(
+            asked, [self._better(model, one) for one in bound], scope_key, threshold, margin
+        )
 
     def _bound(
         self,
@@ -225,32 +256,24 @@ class Matcher:
         strangers = sum(name not in binding.values for name in given)
         return _Bound(saved, binding, masked, similarity - 0.2 * min(strangers, 2))
 
-    def _with_masked(
-        self, embed: Embed, model: str, bound: Sequence[_Bound]
-    ) -> list[_Bound]:
-        """`bound` with the similarity of the better of the raw and the masked question."""
-        texts: list[str] = []
-        for one in bound:
-            if one.binding.spans and one.masked not in texts and len(texts) < _MOST_MASKED:
-                texts.append(one.masked)
-        unknown = [text for text in texts if (model, text) not in self._vectors]
+    def _embed_masked(self, embed: Embed, model: str, bound: Sequence[_Bound]) -> None:
+        """Have the vectors of the masked forms at hand, those of the first few at least."""
+        texts = list(dict.fromkeys(one.masked for one in bound if one.binding.spans))
+        unknown = [text for text in texts[:_MOST_MASKED] if (model, text) not in self._vectors]
         if unknown:
             for text, vector in zip(unknown, embed(unknown), strict=True):
                 self._vectors[model, text] = vector
-        better: list[_Bound] = []
-        for one in bound:
-            vector = self._vectors.get((model, one.masked)) if one.binding.spans else None
-            if vector is None:
-                better.append(one)
-                continue
-            mine = one.saved.vector
-            similarity = float(np.dot(vector[: len(mine)], mine))
-            better.append(
-                _Bound(one.saved, one.binding, one.masked, max(one.similarity, similarity))
-            )
         while len(self._vectors) > _MOST_VECTORS:
             self._vectors.popitem(last=False)
-        return better
+
+    def _better(self, model: str, one: _Bound) -> _Bound:
+        """`one` with the similarity of the better of the raw and the masked question."""
+        vector = self._vectors.get((model, one.masked)) if one.binding.spans else None
+        if vector is None:
+            return one
+        mine = one.saved.vector
+        similarity = max(one.similarity, float(np.dot(vector[: len(mine)], mine)))
+        return _Bound(one.saved, one.binding, one.masked, similarity)
 
     def _finished(
         self,
@@ -283,8 +306,13 @@ def _decide(
 ) -> Match:
     """Order the candidates, and accept the first one, offer several, or none."""
     scored: list[tuple[float, _Bound, Evidence]] = []
+    # A value that another candidate has a place for, and this one has not, was asked for all the
+    # same.
+    linked = _linked(bound)
     for one in bound:
-        evidence = weigh(asked, one.masked, one.saved, one.binding, one.similarity)
+        evidence = weigh(
+            asked, one.masked, one.saved, one.binding, one.similarity, linked
+        )
         score = rank_score(evidence)
         if one.saved.scope_key == scope_key and scope_key != "global":
             score += _SCOPE_BONUS
@@ -323,6 +351,29 @@ def _decide(
         return Match(first, nearest=shown)
     likely = [candidate for candidate in candidates if candidate.similarity >= OFFERED]
     return Match(choices=tuple(likely[:_CHOICES]), nearest=shown)
+
+
+def _linked(bound: Sequence[_Bound]) -> list[tuple[int, int]]:
+    """The characters of the question that name a value for some candidate's list or column."""
+    return sorted(
+        {
+            one.binding.spans[parameter.name]
+            for one in bound
+            for parameter in one.saved.parameters
+            if (parameter.values or parameter.column is not None)
+            and parameter.name in one.binding.spans
+        }
+    )
+
+
+def _fullest(bound: Sequence[_Bound]) -> list[str]:
+    """The masked forms that explain most of the question, the longest masked part first."""
+    forms = {
+        one.masked: sum(end - start for start, end in set(one.binding.spans.values()))
+        for one in bound[:_MOST_MASKED]
+        if one.binding.spans
+    }
+    return sorted(forms, key=lambda form: -forms[form])[:_MOST_SEARCHED]
 
 
 def _exact(bound: Sequence[_Bound]) -> Saved | None:

@@ -21,6 +21,7 @@ _DIGITS = re.compile(
         (?![\w])(?![.,]\d)""",
     re.VERBOSE | re.IGNORECASE,
 )
+_DIGIT = re.compile(r"\d")
 _FACTORS = {
     "k": 1_000,
     "thousand": 1_000,
@@ -83,6 +84,8 @@ def find_numbers(question: str, words: tuple[Word, ...] | None = None) -> tuple[
 
 def _in_digits(question: str) -> list[Number]:
     found: list[Number] = []
+    if _DIGIT.search(question) is None:
+        return found
     for match in _DIGITS.finditer(question):
         digits = match["digits"]
         # Longer than any amount or identifier that a person types.

@@ -14,7 +14,7 @@ from pgask_server.answer.value import DISPLAYS
 from pgask_server.database import Database
 from pgask_server.errors import QuestionInvalid
 from pgask_server.question.mask import masked_prompt
-from pgask_server.question.parameter import parse_parameters
+from pgask_server.question.parameter import Parameter, parse_parameters, places
 from pgask_server.statement.analyse import analyse
 from pgask_server.vector_literal import vector_literal
 
@@ -41,8 +41,10 @@ class Draft:
     params: str
     """jsonb text for nl_query.params."""
     fingerprint: str | None
-    masked: str
-    """The text behind query_vector."""
+    phrasings: str
+    """jsonb text for nl_query.phrasings."""
+    masked: tuple[str, ...]
+    """The texts behind query_vector."""
 
 
 def check(
@@ -52,6 +54,7 @@ def check(
     params: str,
     display: str | None,
     search_path: str | None = None,
+    phrasings: Sequence[str] = (),
 ) -> Draft:
     """Check a question's parts, its statements by PostgreSQL itself.
 
@@ -63,6 +66,13 @@ def check(
         raise QuestionInvalid("the canonical prompt is blank")
     statements = _statements(sqls, display)
     parameters = parse_parameters(params, prompt, [statement["sql"] for statement in statements])
+    for phrasing in phrasings:
+        if not phrasing.strip():
+            raise QuestionInvalid("a phrasing is blank")
+        if unknown := set(places(phrasing)) - {parameter.name for parameter in parameters}:
+            raise QuestionInvalid(
+                f"a phrasing names the undeclared parameter {{{min(unknown)}}}", detail=phrasing
+            )
     types = {parameter.name: _TYPES[parameter.type] for parameter in parameters}
     fingerprints: list[str] = []
     derived: list[dict[str, object]] = []
@@ -86,7 +96,8 @@ def check(
         derived_sqls=json.dumps(derived),
         params=params,
         fingerprint=" ".join(fingerprints) or None,
-        masked=masked_prompt(prompt, parameters),
+        phrasings=json.dumps(list(phrasings)),
+        masked=_masked(prompt, phrasings, parameters),
     )
 
 
@@ -103,14 +114,17 @@ def save(
     """Store a draft in the name of the caller; its id."""
     if not scope_key.strip():
         raise QuestionInvalid("the scope key is blank", hint="Use 'global' for everywhere.")
-    vector = vector_literal(embed([draft.masked])[0])
     stored = db.execute(
-        "select pgask._store_question($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) as id",
-        ("text", "text", "text", "text", "jsonb", "jsonb", "text", "text", "boolean", "text"),
+        "select pgask._store_question($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) as id",
+        (
+            "text", "text", "jsonb", "text", "text", "jsonb", "jsonb", "text", "text", "boolean",
+            "text",
+        ),  # fmt: skip
         (
             label,
             draft.canonical_prompt,
-            vector,
+            draft.phrasings,
+            _vector(embed, draft.masked),
             model,
             draft.derived_sqls,
             draft.params,
@@ -131,32 +145,41 @@ def refresh_builtin(db: Database, embed: Embed | None, model: str) -> None:
     present = {
         str(row["label"]): row
         for row in db.execute(
-            "select q.label, q.canonical_prompt, q.params, q.embedding_model,"
+            "select q.label, q.canonical_prompt, q.phrasings, q.params, q.embedding_model,"
             " q.query_vector::text as vector from pgask.nl_query q where q.status = 'system'"
         )
     }
     for question in db.execute("select * from pgask._builtin_questions()"):
         params = str(question["params"])
-        draft = check(db, str(question["canonical_prompt"]), str(question["sqls"]), params, None)
+        draft = check(
+            db,
+            str(question["canonical_prompt"]),
+            str(question["sqls"]),
+            params,
+            None,
+            phrasings=json.loads(str(question["phrasings"])),
+        )
         old = present.pop(str(question["label"]), None)
         vector: str | None
         if (
             old is not None
             and old["embedding_model"] == model
             and old["canonical_prompt"] == draft.canonical_prompt
+            and json.loads(str(old["phrasings"])) == json.loads(draft.phrasings)
             and json.loads(str(old["params"])) == json.loads(params)
         ):
             vector = str(old["vector"])
         elif embed is not None:
-            vector = vector_literal(embed([draft.masked])[0])
+            vector = _vector(embed, draft.masked)
         else:
             vector = None
         db.execute(
-            "select pgask._store_builtin_question($1, $2, $3, $4, $5, $6, $7, $8)",
-            ("text", "text", "text", "text", "jsonb", "jsonb", "text", "text"),
+            "select pgask._store_builtin_question($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+            ("text", "text", "jsonb", "text", "text", "jsonb", "jsonb", "text", "text"),
             (
                 question["label"],
                 draft.canonical_prompt,
+                draft.phrasings,
                 vector,
                 None if vector is None else model,
                 draft.derived_sqls,
@@ -179,19 +202,37 @@ def refresh_vectors(db: Database, embed: Embed, model: str) -> int:
     if not superseded:
         return 0
     db.commit()
-    masked = [
-        masked_prompt(str(row["canonical_prompt"]), parse_parameters(str(row["params"])))
+    vectors = [
+        _vector(
+            embed,
+            _masked(
+                str(row["canonical_prompt"]),
+                json.loads(str(row["phrasings"])),
+                parse_parameters(str(row["params"])),
+            ),
+        )
         for row in superseded
     ]
-    vectors = embed(masked)
     for row, vector in zip(superseded, vectors, strict=True):
         db.execute(
             "select pgask._store_question_vector($1, $2, $3)",
             ("uuid", "text", "text"),
-            (row["id"], vector_literal(vector), model),
+            (row["id"], vector, model),
         )
     db.commit()
     return len(superseded)
+
+
+def _masked(
+    prompt: str, phrasings: Sequence[str], parameters: Sequence[Parameter]
+) -> tuple[str, ...]:
+    return tuple(masked_prompt(text, parameters) for text in (prompt, *phrasings))
+
+
+def _vector(embed: Embed, masked: Sequence[str]) -> str:
+    """The mean of the texts' vectors: over several phrasings it finds more than the best does."""
+    mean = embed(masked).mean(axis=0)
+    return vector_literal(mean / np.linalg.norm(mean))
 
 
 def _statements(sqls: str, display: str | None) -> list[dict[str, str]]:

@@ -73,7 +73,7 @@ class Saved:
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
+class Neighbour:
     """A saved question near the typed one. similarity: cosine of the question as typed."""
 
     id: str
@@ -85,7 +85,7 @@ class Near:
 class Neighbourhood:
     """The nearest saved questions, best first, and the asker's role, transaction and date."""
 
-    near: tuple[Near, ...]
+    near: tuple[Neighbour, ...]
     role: str
     transaction: str
     today: str
@@ -104,7 +104,7 @@ def nearest(
         return None
     return Neighbourhood(
         tuple(
-            Near(
+            Neighbour(
                 cast(str, row["id"]),
                 cast(str, row["revision"]),
                 float(cast(float, row["similarity"])),
@@ -126,7 +126,7 @@ class SavedQuestions:
         default_factory=OrderedDict[tuple[str, str], Saved]
     )
 
-    def load(self, db: Database, near: Sequence[Near]) -> list[Saved]:
+    def load(self, db: Database, near: Sequence[Neighbour]) -> list[Saved]:
         """The questions of `near` in order; one that is gone meanwhile is left out."""
         unknown = [n.id for n in near if (n.id, n.revision) not in self._kept]
         if unknown:

@@ -41,12 +41,12 @@ class Evidence:
 
 
 def rank_score(evidence: Evidence) -> float:
-    """The order of the candidates: similarity, moved by the fit of parameters and words."""
-    fit = 0.15 if evidence.filled else 0.0
-    fit -= 0.075 * (min(evidence.missing, 3) + min(evidence.leftover, 2))
-    words = 0.15 * (evidence.covered + evidence.recalled)
-    shape = -0.08 * min(evidence.contradictions, 2) - 0.15 * min(evidence.opposites, 2)
-    return evidence.similarity + fit + words + shape
+    """The order of the candidates: similarity, moved by the fit of words, values and shape."""
+    words = 0.08 * evidence.covered + 0.12 * evidence.recalled + 0.08 * evidence.explained
+    values = 0.15 if evidence.filled else 0.0
+    values -= 0.13 * min(evidence.missing, 3) + 0.13 * min(evidence.leftover, 3)
+    shape = 0.04 * min(evidence.differences, 4) + 0.06 * min(evidence.contradictions, 3)
+    return evidence.similarity + words + values - shape - 0.1 * min(evidence.opposites, 2)
 
 
 FEATURES = (

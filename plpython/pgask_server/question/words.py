@@ -144,6 +144,7 @@ def edits(a: str, b: str, limit: int) -> int:
     return row[-1]
 
 
+@lru_cache(maxsize=8192)
 def is_misspelling(typed: str, meant: str) -> bool:
     """Whether `typed` can be a slip for `meant` (both folded): one edit from four letters on,
     two from eight."""
@@ -151,6 +152,9 @@ def is_misspelling(typed: str, meant: str) -> bool:
     if shorter < 4:
         return False
     limit = 1 if shorter < 8 else 2
+    # Each edit changes at most two kinds of letters: most pairs are told apart at once.
+    if len(set(typed) ^ set(meant)) > 2 * limit:
+        return False
     return edits(typed, meant, limit) <= limit
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import weakref
 from collections import OrderedDict
@@ -90,8 +91,9 @@ def columns(
     return columns
 
 
+@functools.lru_cache(maxsize=_MOST_STATEMENTS)
 def wrapper(
-    canonical: str, columns: Sequence[ResultColumn], most_rows: int, most_characters: int
+    canonical: str, columns: tuple[ResultColumn, ...], most_rows: int, most_characters: int
 ) -> str:
     """The statement inside one that cuts rows and cells before they reach this process's Python.
 

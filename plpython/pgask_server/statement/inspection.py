@@ -86,7 +86,8 @@ def inspect(
 ) -> Inspection:
     """What PostgreSQL understands of one statement with $1 ... of these types.
 
-    search_path: where names are looked up; None: `sql` is canonical already. Raises
+    search_path: where names are looked up; None: `sql` is canonical already, and is understood
+    as it will be when it is run. Raises
     StatementInvalid, StatementRefused where it is no SELECT, and DatabaseError 42501 where the
     current user may not create temporary functions.
     """
@@ -130,28 +131,30 @@ def _numbers(pattern: re.Pattern[str], trees: Iterable[str]) -> set[int]:
 _RELATIONS = """
     select
         c.oid::bigint as oid, n.nspname as schema, c.relname as name, c.relkind as kind,
-        c.relpersistence = 't' as temporary, u.tree, u.types
+        c.relpersistence = 't' as temporary
     from pg_catalog.pg_class c
     join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-    left join lateral (
-        select
-            pg_catalog.string_agg(w.ev_action::text, ' ') as tree,
-            pg_catalog.array_agg(d.refobjid::bigint) filter (where d.refobjid is not null) as types
-        from pg_catalog.pg_rewrite w
-        left join pg_catalog.pg_depend d
-            on d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = w.oid
-            and d.refclassid = 'pg_catalog.pg_type'::regclass
-        where w.ev_class = c.oid
-    ) u on c.relkind = 'v' and c.oid >= 16384 and not exists (
+    where c.oid = any($1::oid[])
+"""
+_VIEWS = """
+    select
+        w.ev_action::text as tree,
+        (
+            select pg_catalog.array_agg(d.refobjid::bigint)
+            from pg_catalog.pg_depend d
+            where d.classid = 'pg_catalog.pg_rewrite'::regclass and d.objid = w.oid
+                and d.refclassid = 'pg_catalog.pg_type'::regclass
+        ) as types
+    from pg_catalog.pg_rewrite w
+    where w.ev_class = any($1::oid[]) and not exists (
         -- The views of an extension that a superuser owns are taken on trust.
         select 1
         from pg_catalog.pg_depend e
         join pg_catalog.pg_extension x on x.oid = e.refobjid
         join pg_catalog.pg_roles o on o.oid = x.extowner and o.rolsuper
-        where e.classid = 'pg_catalog.pg_class'::regclass and e.objid = c.oid
+        where e.classid = 'pg_catalog.pg_class'::regclass and e.objid = w.ev_class
             and e.deptype = 'e' and e.refclassid = 'pg_catalog.pg_extension'::regclass
     )
-    where c.oid = any($1::oid[])
 """
 
 
@@ -166,15 +169,20 @@ def _relations(
     trees = list(trees)
     while due:
         seen |= due
+        views = list[int]()
         for row in db.execute(_RELATIONS, ["bigint[]"], [sorted(due)]):
             schema, name = cast("str", row["schema"]), cast("str", row["name"])
             found.append(Relation(schema, name, row["temporary"] is True))
             oid = cast("int", row["oid"])
-            if oid in oids and oid >= _FIRST_USER_OID:
+            if oid < _FIRST_USER_OID:
+                continue
+            if oid in oids:
                 lines.append(f"relation {_quoted(schema)}.{_quoted(name)} {row['kind']}")
-            if row["tree"] is not None:
-                trees.append(cast("str", row["tree"]))
-                type_oids |= set(cast("list[int] | None", row["types"]) or ())
+            if row["kind"] == "v":
+                views.append(oid)
+        for row in db.execute(_VIEWS, ["bigint[]"], [views]) if views else ():
+            trees.append(cast("str", row["tree"]))
+            type_oids |= set(cast("list[int] | None", row["types"]) or ())
         due = _numbers(_RELATION, trees) - seen
     return trees, tuple(sorted(found, key=lambda r: (r.schema, r.name))), lines
 
@@ -250,6 +258,10 @@ _FUNCTION_ROWS = """
 """
 
 
+_SYSTEM_FUNCTIONS: dict[int, Function] = {}
+"""Those seen so far: they do not change while the server runs."""
+
+
 def _functions(db: Database, trees: Sequence[str]) -> tuple[tuple[Function, ...], list[str]]:
     """The functions that the trees call, and lines for them and their operators."""
     lines, found = list[str](), list[Function]()
@@ -257,19 +269,24 @@ def _functions(db: Database, trees: Sequence[str]) -> tuple[tuple[Function, ...]
     for tree in trees:
         for group in _OPERATORS.findall(tree):
             operators |= {int(number) for number in group.split()}
-    due, seen = _numbers(_FUNCTION, trees), set[int]()
+    due = _numbers(_FUNCTION, trees)
     # PostgreSQL's own operators call PostgreSQL's own functions, none of them volatile.
     own = sorted(oid for oid in operators if oid >= _FIRST_USER_OID)
     for row in db.execute(_OPERATOR_ROWS, ["bigint[]"], [own]) if own else ():
         lines.append(f"operator {row['name']}")
         due.add(cast("int", row["code"]))
+    seen = due & _SYSTEM_FUNCTIONS.keys()
+    found += [_SYSTEM_FUNCTIONS[oid] for oid in seen]
+    due -= seen
     while due:
         seen |= due
         parts = set[int]()
         for row in db.execute(_FUNCTION_ROWS, ["bigint[]"], [sorted(due)]):
             function = _function(row)
             found.append(function)
-            if not function.system:
+            if function.system:
+                _SYSTEM_FUNCTIONS[cast("int", row["oid"])] = function
+            else:
                 lines.append(
                     f"function {function.signature}"
                     + (" volatile" if function.volatile else "")

@@ -53,7 +53,10 @@ def prepare(client: Client, dsn: str, console: Console) -> None:
         )
     embed(client, dsn, _SOURCE, console)
     saved = save_questions(client)
-    console.print(f"{saved or 'No'} questions saved, {len(SAVED) - saved} were there already.")
+    if saved:
+        console.print(f"Saved {saved} questions over the shop.")
+    if saved < len(SAVED):
+        console.print(f"{len(SAVED) - saved} questions were saved already.")
 
 
 def save_questions(client: Client) -> int:
@@ -87,17 +90,16 @@ def show(client: Client, console: Console) -> None:
     info = client.connection.info
     console.print()
     console.rule("Your turn", align="left")
-    console.print(
-        "Open the database with [bold]make psql[/bold], or with "
-        f"[bold]psql -h {info.host} -p {info.port} -U {info.user} {info.dbname}[/bold], and type"
-    )
+    server = f"psql -h {info.host} -p {info.port} -U {info.user} {info.dbname}"
+    console.print(f"Open the database, by [bold]make psql[/bold] or [bold]{escape(server)}[/bold]:")
     for statement in (
         "\\a \\t",
         "select ask('how did revenue develop in 2025?');",
         "select ask('which indexes are never used?');",
-        "select h.chunk_text, h.similarity from pgask.search('a lamp came broken', k => 3) h;",
+        "select chunk_text from pgask.search('a lamp came broken', k => 3);",
     ):
-        console.print(f"  [bold]{escape(statement)}[/bold]")
+        console.print(f"  [bold]{escape(statement)}[/bold]", soft_wrap=True)
+    console.print("Then save a question of your own: pgask.save_question() in docs/sql.md.")
 
 
 if __name__ == "__main__":

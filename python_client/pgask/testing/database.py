@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
@@ -13,6 +14,9 @@ from pytest_postgresql.janitor import DatabaseJanitor
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+
+_PATIENCE = 60.0
+"""Seconds that the sessions on a database have to end before it is dropped."""
 
 
 class TestServer:
@@ -68,14 +72,33 @@ class TestServer:
         """
         self._count += 1
         name = f"pgask_test_{self._token}_{self._count}"
-        with DatabaseJanitor(
+        # A database is not cloned by a session that is on it.
+        maintenance = "postgres" if template == self._maintenance else self._maintenance
+        janitor = DatabaseJanitor(
             user=self._user,
             password=self._password or None,
             host=self._host,
             port=self._port,
             dbname=name,
             template_dbname=template,
-            maintenance_dbname=self._maintenance,
+            maintenance_dbname=maintenance,
             as_template=as_template,
-        ):
+        )
+        janitor.init()
+        try:
             yield name
+        finally:
+            _drop(janitor)
+
+
+def _drop(janitor: DatabaseJanitor) -> None:
+    """Drop the database; a session that waits for a model ends only when that has replied."""
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            janitor.drop()
+        except psycopg.errors.ObjectInUse:
+            if time.monotonic() > until:
+                raise
+        else:
+            return

@@ -2,9 +2,9 @@
 select 1; select 2
 -- PA401 several statements, the second one hidden by a comment
 select 1 /* */ ; /* ; */ drop table shop.customer
--- PA402 leaving the parentheses
+-- PA401 leaving the parentheses
 select 1) q; drop table shop.customer; select * from (select 2
--- PA402 leaving the function body
+-- PA401 leaving the function body
 select 1; end; drop table shop.customer
 -- PA402 an unfinished comment
 select 1 /* ; drop table shop.customer
@@ -23,7 +23,7 @@ select E'\\'; drop table shop.customer; --'
 select '\'; drop table shop.customer; --'
 -- PA401 a Unicode string
 select U&'\0027'; drop table shop.customer; --'
--- PA402 a Unicode escape character of one's own
+-- PA401 a Unicode escape character of one's own
 select U&'!' uescape '!'; drop table shop.customer
 -- PA402 nothing
   ; -- nothing

@@ -44,7 +44,7 @@ create type shop.holder as (value shop.checked);
 create function shop.stable_liar() returns integer language plpgsql stable
     as $$ begin return shop.write_one(); end $$;
 create schema evil;
-create function evil.count(anyelement) returns bigint language sql volatile
+create function evil.count(integer) returns bigint language sql volatile
     as 'insert into shop.written default values; select 1::bigint';
 create function evil.upper(text) returns text language sql volatile
     as 'insert into shop.written default values; select $1';
