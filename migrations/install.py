@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
@@ -110,15 +111,27 @@ def uninstall(dsn: str = "") -> Report:
         before = _begin(connection, report)
         if not before:
             return report
+        cascades: list[str] = []
+        connection.add_notice_handler(lambda notice: cascades.extend(_foreign(notice)))
+        connection.execute("set local client_min_messages = notice")
         revision.downgrade(shared)
         connection.execute("drop function if exists public.ask(text, jsonb, text)")
         connection.execute("drop schema pgask cascade")
+        report.warnings += [f"gone too, since it used pgask: {name}" for name in sorted(cascades)]
         report.warnings += [
             f"the role {role} stays, since something else needs it"
             for role in requirement.drop_roles(connection)
         ]
         report.changes += catalog.changes(before, catalog.describe(connection))
     return report
+
+
+def _foreign(notice: psycopg.errors.Diagnostic) -> list[str]:
+    """What of a notice 'drop cascades to ...' was not pgask's own."""
+    text = f"{notice.message_primary}\n{notice.message_detail or ''}"
+    names = re.findall(r"^drop cascades to (?!\d+ other)(.+)$", text, re.MULTILINE)
+    ours = re.compile(r"(^\w+( \w+)* pgask\.)|( on (table )?pgask\.)|(^function ask\()|(^trigger )")
+    return [name for name in names if not ours.search(name)]
 
 
 def _begin(connection: psycopg.Connection, report: Report) -> catalog.Catalog:

@@ -84,7 +84,8 @@ grant select on pgask.embedding_ingest_registry to pgask_reader;
 -- The queue: one row per source row that waits to be embedded, is being embedded, or failed. A
 -- finished job is removed, so that a fresh index means an empty queue. Its source is in the
 -- registry by the functions that write it: a foreign key, checked per row, would double what the
--- trigger adds to an INSERT.
+-- trigger adds to an INSERT. So would a second index over all waiting jobs: the unique one, source
+-- first, is the one by which they are claimed.
 create table pgask.embedding_job (
     id bigint generated always as identity not null,
     source_schema text not null,
@@ -100,16 +101,16 @@ create table pgask.embedding_job (
     finished_at timestamp with time zone,
     -- Not to be claimed before this (backoff).
     run_after timestamp with time zone default now() not null,
-    -- Until when the worker owns the job; past that another may claim it.
+    -- Until when the worker owns the job; past that another may claim it. Of a pending job: until
+    -- when its provider asked to be left alone.
     lease_until timestamp with time zone,
     worker text,
     constraint embedding_job_pkey PRIMARY KEY (id),
     constraint a_running_job_has_a_lease CHECK (((status <> 'running'::text) OR ((lease_until IS NOT NULL) AND (worker IS NOT NULL)))),
     constraint job_status_is_known CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'done'::text, 'failed'::text])))
 ) with (autovacuum_vacuum_scale_factor=0.0, autovacuum_vacuum_threshold=1000);
-CREATE INDEX embedding_job_due ON pgask.embedding_job USING btree (source_schema, source_table, run_after) WHERE (status = 'pending'::text);
-CREATE INDEX embedding_job_lease ON pgask.embedding_job USING btree (lease_until) WHERE (status = 'running'::text);
-CREATE UNIQUE INDEX one_open_job_per_source_row ON pgask.embedding_job USING btree (source_id, source_table, source_schema) WHERE (status <> 'done'::text);
+CREATE INDEX embedding_job_lease ON pgask.embedding_job USING btree (lease_until) WHERE (lease_until IS NOT NULL);
+CREATE UNIQUE INDEX one_open_job_per_source_row ON pgask.embedding_job USING btree (source_schema, source_table, source_id) WHERE (status <> 'done'::text);
 
 -- The version of pgask that this database holds: one row.
 create table pgask.installation (
@@ -126,8 +127,12 @@ grant select on pgask.installation to pgask_worker;
 create table pgask.nl_query (
     id uuid default gen_random_uuid() not null,
     label text,
-    -- The question in plain English with {name} for each parameter; the text behind query_vector.
+    -- The question in plain English with {name} for each parameter.
     canonical_prompt text not null,
+    -- Other ways to put the question, a jsonb list of texts with the same {name} places.
+    phrasings jsonb default '[]'::jsonb not null,
+    -- The mean of the vectors of canonical_prompt and phrasings, each with "a given <name>" in its
+    -- places; of unit length. Under embedding_model.
     query_vector vector(1024),
     embedding_model text,
     -- The statements in order: [{"sql", "canonical", "arguments", "types", "columns", "display",
@@ -165,10 +170,13 @@ create table pgask.nl_query (
     constraint derived_sqls_is_a_list CHECK ((jsonb_typeof(derived_sqls) = 'array'::text)),
     constraint only_an_approved_question_is_retired CHECK (((retired_at IS NULL) OR (status = 'approved'::text))),
     constraint params_is_a_list CHECK ((jsonb_typeof(params) = 'array'::text)),
+    constraint phrasings_is_a_list CHECK ((jsonb_typeof(phrasings) = 'array'::text)),
     constraint question_status_is_known CHECK ((status = ANY (ARRAY['draft'::text, 'approved'::text, 'system'::text])))
 );
 CREATE UNIQUE INDEX a_built_in_label_is_unique ON pgask.nl_query USING btree (label) WHERE (status = 'system'::text);
 CREATE UNIQUE INDEX a_label_is_unique_per_owner ON pgask.nl_query USING btree (owner_id, label) WHERE ((label IS NOT NULL) AND (retired_at IS NULL));
+CREATE INDEX nl_query_author ON pgask.nl_query USING btree (created_by);
+CREATE INDEX nl_query_owner ON pgask.nl_query USING btree (owner_id);
 CREATE INDEX nl_query_vector_hnsw ON pgask.nl_query USING hnsw (query_vector vector_cosine_ops);
 alter table pgask.nl_query enable row level security;
 -- Approved and built-in questions are everyone's, a draft is its owner's and, when shared, readable
@@ -266,8 +274,8 @@ grant select on pgask.source_status to pgask_worker;
 
 -- pgask_editor
 --     pgask.delete_question(uuid)  plpgsql, volatile, as the owner
---     pgask.save_question(text,jsonb,jsonb,text,text,text,text,boolean)  plpython3u, volatile
---     pgask._store_question(text,text,text,text,jsonb,jsonb,text,text,boolean,text)  plpgsql, volatile, as the owner
+--     pgask.save_question(text,jsonb,jsonb,text,text,text,text,boolean,text[])  plpython3u, volatile
+--     pgask._store_question(text,text,jsonb,text,text,jsonb,jsonb,text,text,boolean,text)  plpgsql, volatile, as the owner
 
 -- pgask_reader
 --     pgask.answer(text,jsonb,text)  plpython3u, volatile
@@ -285,6 +293,7 @@ grant select on pgask.source_status to pgask_worker;
 --     pgask._boot()  plpython3u, volatile, as the owner
 --     pgask._builtin_questions()  sql, stable
 --     pgask._caller()  sql, stable
+--     pgask._changed_rows_sql(regclass,text[],text[])  sql, stable
 --     pgask._check_plan_cost(text,text[],text[],integer,double precision)  plpython3u, volatile
 --     pgask._check_value(text,text)  plpgsql, volatile
 --     pgask._column_values(text,integer)  plpgsql, stable
@@ -294,11 +303,13 @@ grant select on pgask.source_status to pgask_worker;
 --     pgask._execute_statement(text,text[],text[],integer,integer,integer)  plpython3u, stable
 --     pgask._find_source(text)  plpgsql, stable, as the owner
 --     pgask._get_setting(text)  plpython3u, stable
+--     pgask._gone_rows_sql(regclass,text[],text)  sql, stable
 --     pgask._inspect_statement(text,text[],text)  plpgsql, volatile
 --     pgask._is_admin()  sql, stable
 --     pgask._key_columns(regclass)  sql, stable
 --     pgask._missing_columns(regclass,text[])  sql, stable
 --     pgask._nearest_questions(text,text,text,integer)  sql, stable
+--     pgask._new_job_sql(text)  sql, immutable
 --     pgask._open_job_sql(text)  sql, immutable
 --     pgask._refresh_builtin_questions()  plpython3u, volatile
 --     pgask._render_answer(jsonb)  plpython3u, immutable
@@ -310,7 +321,7 @@ grant select on pgask.source_status to pgask_worker;
 --     pgask._source_id_expression(regclass,text[],text)  sql, stable
 --     pgask._source_key_match(regclass,text[],text,text)  sql, stable
 --     pgask._source_visibility(text,text)  plpgsql, stable
---     pgask._store_builtin_question(text,text,text,text,jsonb,jsonb,text,text)  sql, volatile
+--     pgask._store_builtin_question(text,text,jsonb,text,text,jsonb,jsonb,text,text)  sql, volatile
 --     pgask._value_column(text)  plpgsql, stable
 --     pgask._visible_sources(text)  sql, stable
 

@@ -1,4 +1,4 @@
--- 10_source.sql: a table, a template, a policy -> a registered source with its triggers and backfill
+-- 10_source.sql: a table, a template, a policy -> a registered source with triggers, backfill
 
 create or replace function pgask._caller() returns text
 language sql stable
@@ -20,7 +20,8 @@ as $function$
 declare
     _parts text[];
 begin
-    select r.source_schema, r.source_table into _find_source.source_schema, _find_source.source_table
+    select r.source_schema, r.source_table
+        into _find_source.source_schema, _find_source.source_table
     from pgask.embedding_ingest_registry r
     where r.source_schema || '.' || r.source_table = _find_source.source;
     if found then
@@ -35,7 +36,8 @@ begin
         select r.source_schema, r.source_table
             into strict _find_source.source_schema, _find_source.source_table
         from pgask.embedding_ingest_registry r
-        where (cardinality(_parts) = 2 and (r.source_schema, r.source_table) = (_parts[1], _parts[2]))
+        where (cardinality(_parts) = 2
+                and (r.source_schema, r.source_table) = (_parts[1], _parts[2]))
             or (cardinality(_parts) = 1 and r.source_table = _parts[1]);
     exception
         when no_data_found then

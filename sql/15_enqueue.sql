@@ -6,20 +6,40 @@ begin atomic
     -- Ordered, so that two statements that touch the same rows lock their jobs in the same order.
     select $sql$
         insert into pgask.embedding_job as j (source_schema, source_table, source_id)
-        select $1, $2, q.source_id from ($sql$ || _open_job_sql.ids_query || $sql$) q (source_id)
+        select distinct $1, $2, q.source_id collate "C"
+        from ($sql$ || _open_job_sql.ids_query || $sql$) q (source_id)
+        where pg_catalog.octet_length(q.source_id) <= 2000
         order by q.source_id collate "C"
-        on conflict (source_id, source_table, source_schema) where status <> 'done' do update
+        on conflict (source_schema, source_table, source_id) where status <> 'done' do update
         set generation = j.generation + 1,
-            status = case j.status when 'failed' then 'pending' else j.status end,
-            attempts = case j.status when 'failed' then 0 else j.attempts end,
-            error = case j.status when 'failed' then null else j.error end,
+            status = 'pending',
+            attempts = 0,
+            error = null,
             run_after = case j.status when 'failed' then pg_catalog.now() else j.run_after end,
+            lease_until = case j.status when 'pending' then j.lease_until end,
+            worker = null,
             finished_at = null
     $sql$;
 end;
 comment on function pgask._open_job_sql(text) is
-    'The statement that opens a job for each source_id of ids_query, with $1 and $2 the source: a '
-    'job that is open already gets a new generation, a failed one starts again.';
+    'The statement that opens a job for each source_id of ids_query, with $1 and $2 the source. A '
+    'job that is open already gets a new generation and is due again, also one that a worker has: '
+    'what the worker writes is then refused. A source_id that no index can hold is left out, '
+    'since the application''s own statement must not fail.';
+
+
+create or replace function pgask._new_job_sql(ids_query text) returns text
+language sql immutable
+begin atomic
+    select $sql$
+        insert into pgask.embedding_job (source_schema, source_table, source_id)
+        select $1, $2, q.source_id from ($sql$ || _new_job_sql.ids_query || $sql$) q (source_id)
+        where pg_catalog.octet_length(q.source_id) <= 2000
+    $sql$;
+end;
+comment on function pgask._new_job_sql(text) is
+    'The same for rows that probably have no job yet, at two thirds of the cost; fails where one '
+    'has.';
 
 
 create or replace function pgask._forget_rows(
@@ -34,24 +54,71 @@ begin
         and (_forget_rows.source_ids is null or j.source_id = any (_forget_rows.source_ids));
     begin
         -- While the vector index is being built the table cannot be written: nobody's DELETE
-        -- waits for that, the rows become jobs that find no source row.
+        -- waits for that, the rows become jobs that find no source row. Only the lock is taken
+        -- in this block: a subtransaction that writes has a price in long transactions.
         lock table pgask.embedding in row exclusive mode nowait;
-        delete from pgask.embedding e
-        where (e.source_schema, e.source_table)
-                = (_forget_rows.source_schema, _forget_rows.source_table)
-            and (_forget_rows.source_ids is null or e.source_id = any (_forget_rows.source_ids));
     exception when lock_not_available then
         execute pgask._open_job_sql($sql$
-            select distinct e.source_id from pgask.embedding e
+            select e.source_id from pgask.embedding e
             where (e.source_schema, e.source_table) = ($1, $2)
                 and ($3 is null or e.source_id = any ($3))
         $sql$) using _forget_rows.source_schema, _forget_rows.source_table,
             _forget_rows.source_ids;
+        notify pgask_job;
+        return;
     end;
+    delete from pgask.embedding e
+    where (e.source_schema, e.source_table)
+            = (_forget_rows.source_schema, _forget_rows.source_table)
+        and (_forget_rows.source_ids is null or e.source_id = any (_forget_rows.source_ids));
 end
 $function$;
 comment on function pgask._forget_rows(text, text, text[]) is
     'Removes the jobs and embeddings of source rows that are gone; all of the source for NULL.';
+
+
+create or replace function pgask._changed_rows_sql(
+    relation regclass, key_columns text[], read_columns text[]
+) returns text
+language sql stable
+begin atomic
+    -- Compared byte by byte: a column's own collation may call two different texts equal.
+    select pg_catalog.format(
+        'select %1$s from new_rows n left join old_rows o on (%2$s) collate "C" = (%1$s)'
+        ' where %2$s is null or (%3$s) is distinct from (%4$s)',
+        pgask._source_id_expression(
+            _changed_rows_sql.relation, _changed_rows_sql.key_columns, 'n'
+        ),
+        pgask._source_id_expression(
+            _changed_rows_sql.relation, _changed_rows_sql.key_columns, 'o'
+        ),
+        pg_catalog.string_agg(pg_catalog.format('o.%I::text collate "C"', c.name), ', '),
+        pg_catalog.string_agg(pg_catalog.format('n.%I::text collate "C"', c.name), ', ')
+    )
+    from pg_catalog.unnest(_changed_rows_sql.read_columns) c (name);
+end;
+comment on function pgask._changed_rows_sql(regclass, text[], text[]) is
+    'The query, over the transition tables of an UPDATE, of the source_ids that are new or whose '
+    'read_columns changed.';
+
+
+create or replace function pgask._gone_rows_sql(
+    relation regclass, key_columns text[], operation text
+) returns text
+language sql stable
+begin atomic
+    select pg_catalog.format(
+        'select array_agg(%1$s) from old_rows o'
+        || case _gone_rows_sql.operation when 'UPDATE' then
+            ' where not exists (select 1 from new_rows n where (%2$s) collate "C" = (%1$s))'
+            else '' end,
+        pgask._source_id_expression(_gone_rows_sql.relation, _gone_rows_sql.key_columns, 'o'),
+        pgask._source_id_expression(_gone_rows_sql.relation, _gone_rows_sql.key_columns, 'n')
+    );
+end;
+comment on function pgask._gone_rows_sql(regclass, text[], text) is
+    'The query, over the transition tables of an UPDATE or DELETE, of the source_ids that are no '
+    'more.';
 
 
 create or replace function pgask._enqueue_changes() returns trigger
@@ -65,20 +132,20 @@ set bytea_output = 'hex'
 as $function$
 declare
     _source record;
-    _columns text[];
     _missing text[];
-    _new_id text;
-    _old_id text;
-    _changed text;
     _gone text[];
+    _ids text;
+    _many boolean;
+    _count bigint;
+    _opened boolean := false;
 begin
     for _source in
-        select r.source_schema, r.source_table, r.relation, r.key_columns, r.template_columns,
-            array(select jsonb_array_elements_text(r.filter_columns)) as filter_columns
+        select r.source_schema, r.source_table, r.relation, r.key_columns, r.is_active,
+            r.template_columns || array(select jsonb_array_elements_text(r.filter_columns))
+                as read_columns
         from pgask.embedding_ingest_registry r
-        where r.is_active and (r.relation = tg_relid or r.relation in (
-            select a.relid from pg_partition_ancestors(tg_relid) a
-        ))
+        where r.relation = tg_relid
+            or r.relation in (select a.relid from pg_partition_ancestors(tg_relid) a)
     loop
         if tg_op = 'TRUNCATE' then
             if tg_relid = _source.relation then
@@ -89,54 +156,57 @@ begin
             continue;
         end if;
 
-        _columns := _source.template_columns || _source.filter_columns;
-        _missing := pgask._missing_columns(tg_relid, _source.key_columns || _columns);
+        _missing := pgask._missing_columns(tg_relid, _source.key_columns || _source.read_columns);
         if _missing is not null then
             -- The application's own statement must not fail because of a column it dropped.
             update pgask.embedding_ingest_registry r
             set is_active = false, updated_at = now(),
                 inactive_reason = 'column ' || array_to_string(_missing, ', ') || ' is gone'
             where (r.source_schema, r.source_table)
-                = (_source.source_schema, _source.source_table);
+                    = (_source.source_schema, _source.source_table)
+                and r.is_active;
             continue;
         end if;
 
-        _new_id := pgask._source_id_expression(tg_relid, _source.key_columns, 'n');
-        _old_id := pgask._source_id_expression(tg_relid, _source.key_columns, 'o');
-        if tg_op = 'INSERT' then
-            execute pgask._open_job_sql(format('select %s from new_rows n', _new_id))
-                using _source.source_schema, _source.source_table;
-        elsif tg_op = 'UPDATE' then
-            select format('(%s) is distinct from (%s)',
-                    string_agg(format('o.%I::text', c.name), ', '),
-                    string_agg(format('n.%I::text', c.name), ', '))
-                into _changed
-            from unnest(_columns) c (name);
-            execute format(
-                'select array_agg(%s) from old_rows o '
-                'where not exists (select 1 from new_rows n where %s = %s)',
-                _old_id, _new_id, _old_id
-            ) into _gone;
+        -- Also of a source that is paused: what was deleted must not be found.
+        if tg_op in ('UPDATE', 'DELETE') then
+            execute pgask._gone_rows_sql(tg_relid, _source.key_columns, tg_op) into _gone;
             if _gone is not null then
-                perform pgask._forget_rows(
-                    _source.source_schema, _source.source_table, _gone
-                );
-            end if;
-            execute pgask._open_job_sql(format(
-                'select %s from new_rows n left join old_rows o on %s = %s '
-                'where %s is null or %s',
-                _new_id, _old_id, _new_id, _old_id, _changed
-            )) using _source.source_schema, _source.source_table;
-        else
-            execute format('select array_agg(%s) from old_rows o', _old_id) into _gone;
-            if _gone is not null then
-                perform pgask._forget_rows(
-                    _source.source_schema, _source.source_table, _gone
-                );
+                perform pgask._forget_rows(_source.source_schema, _source.source_table, _gone);
             end if;
         end if;
+        continue when tg_op = 'DELETE' or not _source.is_active;
+
+        if tg_op = 'INSERT' then
+            _ids := format('select %s from new_rows n',
+                pgask._source_id_expression(tg_relid, _source.key_columns, 'n'));
+        else
+            _ids := pgask._changed_rows_sql(tg_relid, _source.key_columns, _source.read_columns);
+        end if;
+        execute 'select exists (select 1 from new_rows n offset 500)' into _many;
+        if _many and tg_op = 'UPDATE' then
+            select not exists (
+                select 1 from pgask.embedding_job j
+                where (j.source_schema, j.source_table)
+                    = (_source.source_schema, _source.source_table)
+            ) into _many;
+        end if;
+        _count := null;
+        if _many then
+            begin
+                execute pgask._new_job_sql(_ids) using _source.source_schema, _source.source_table;
+                get diagnostics _count = row_count;
+            exception when unique_violation then
+                _count := null;
+            end;
+        end if;
+        if _count is null then
+            execute pgask._open_job_sql(_ids) using _source.source_schema, _source.source_table;
+            get diagnostics _count = row_count;
+        end if;
+        _opened := _opened or _count > 0;
     end loop;
-    if tg_op in ('INSERT', 'UPDATE') then
+    if _opened then
         notify pgask_job;
     end if;
     return null;
@@ -267,7 +337,7 @@ begin
     where (r.source_schema, r.source_table)
         = (_enqueue_rows.source_schema, _enqueue_rows.source_table);
     if _enqueue_rows.source_ids is not null then
-        execute pgask._open_job_sql('select distinct u.id from unnest($3) u (id)')
+        execute pgask._open_job_sql('select u.id from unnest($3) u (id)')
             using _enqueue_rows.source_schema, _enqueue_rows.source_table,
                 _enqueue_rows.source_ids;
     else

@@ -97,7 +97,8 @@ as $function$
     ) values (
         _store_builtin_question.label, _store_builtin_question.canonical_prompt,
         _store_builtin_question.phrasings,
-        _store_builtin_question.query_vector::@vector@.vector, _store_builtin_question.embedding_model,
+        _store_builtin_question.query_vector::@vector@.vector,
+        _store_builtin_question.embedding_model,
         _store_builtin_question.derived_sqls, _store_builtin_question.params,
         _store_builtin_question.schema_fingerprint, _store_builtin_question.notes, 'system'
     )
@@ -109,8 +110,8 @@ as $function$
         notes = excluded.notes, version = q.version + 1, updated_at = now()
     where (q.canonical_prompt, q.phrasings, q.embedding_model, q.derived_sqls, q.params, q.notes)
         is distinct from (
-            excluded.canonical_prompt, excluded.phrasings, excluded.embedding_model, excluded.derived_sqls,
-            excluded.params, excluded.notes
+            excluded.canonical_prompt, excluded.phrasings, excluded.embedding_model,
+            excluded.derived_sqls, excluded.params, excluded.notes
         )
 $function$;
 comment on function pgask._store_builtin_question(

@@ -68,9 +68,9 @@ def test_a_change_is_found_and_a_deleted_row_is_not(articles: psycopg.Connection
 def test_a_question_becomes_an_answer(articles: psycopg.Connection) -> None:
     articles.execute(
         "select pgask.save_question('How many articles are there in category {category}?',"
-        " $$[{\"sql\": \"select count(*) as articles from kb.article where category = :category\","
-        " \"display\": \"number\"}]$$,"
-        " $$[{\"name\": \"category\", \"type\": \"text\", \"column\": \"kb.article.category\"}]$$,"
+        ' $$[{"sql": "select count(*) as articles from kb.article where category = :category",'
+        ' "display": "number"}]$$,'
+        ' $$[{"name": "category", "type": "text", "column": "kb.article.category"}]$$,'
         " 'Articles of a category')"
     )
     text = articles.execute("select ask('how many articles are in the biling category?')")
@@ -96,8 +96,8 @@ def test_words_answer_what_no_saved_question_does(articles: psycopg.Connection) 
 
 def test_the_database_knows_itself(articles: psycopg.Connection) -> None:
     articles.execute("analyze kb.article")
-    (answer,) = articles.execute(
-        "select ask('which tables take the most space?')"
-    ).fetchone() or ("",)
+    (answer,) = articles.execute("select ask('which tables take the most space?')").fetchone() or (
+        "",
+    )
     assert "pgask" in answer or "article" in answer
     assert "built" in answer

@@ -114,7 +114,7 @@ comment on column pgask.embedding.created_at is
     'When the row''s text was last embedded or found unchanged.';
 
 create table pgask.embedding_job (
-    id bigint generated always as identity primary key,
+    id bigint generated always as identity (cache 100) primary key,
     source_schema text collate "C" not null,
     source_table text collate "C" not null,
     source_id text collate "C" not null,
@@ -133,10 +133,9 @@ create table pgask.embedding_job (
         check (status <> 'running' or (lease_until is not null and worker is not null))
 );
 create unique index one_open_job_per_source_row
-    on pgask.embedding_job (source_id, source_table, source_schema) where status <> 'done';
-create index embedding_job_due
-    on pgask.embedding_job (source_schema, source_table, run_after) where status = 'pending';
-create index embedding_job_lease on pgask.embedding_job (lease_until) where status = 'running';
+    on pgask.embedding_job (source_schema, source_table, source_id) where status <> 'done';
+create index embedding_job_lease
+    on pgask.embedding_job (lease_until) where lease_until is not null;
 alter table pgask.embedding_job set (
     autovacuum_vacuum_scale_factor = 0.0, autovacuum_vacuum_threshold = 1000
 );
@@ -144,12 +143,14 @@ comment on table pgask.embedding_job is
     'The queue: one row per source row that waits to be embedded, is being embedded, or failed. '
     'A finished job is removed, so that a fresh index means an empty queue. Its source is in the '
     'registry by the functions that write it: a foreign key, checked per row, would double what the '
-    'trigger adds to an INSERT.';
+    'trigger adds to an INSERT. So would a second index over all waiting jobs: the unique one, '
+    'source first, is the one by which they are claimed.';
 comment on column pgask.embedding_job.generation is
     'Raised by each new change of the row: a worker finishes only the generation it claimed.';
 comment on column pgask.embedding_job.run_after is 'Not to be claimed before this (backoff).';
 comment on column pgask.embedding_job.lease_until is
-    'Until when the worker owns the job; past that another may claim it.';
+    'Until when the worker owns the job; past that another may claim it. Of a pending job: until '
+    'when its provider asked to be left alone.';
 
 create table pgask.nl_query (
     id uuid primary key default gen_random_uuid(),

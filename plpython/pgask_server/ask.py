@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,11 @@ from pgask_server.answer.value import (
 from pgask_server.database import Database, DatabaseError
 from pgask_server.errors import ModelUnavailable, ParameterInvalid, PgaskError
 from pgask_server.question.bind import Binding, clean_question
-from pgask_server.question.match import Candidate, Match, Matcher, Saved
 from pgask_server.question.parameter import Parameter, json_value
 from pgask_server.statement.run import Limits, run
+
+if TYPE_CHECKING:
+    from pgask_server.question.match import Candidate, Match, Matcher, Saved
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
@@ -138,9 +140,7 @@ def _bound(start: Answer, parameters: Sequence[Parameter], binding: Binding) -> 
         MissingParameter(
             name=parameter.name,
             type=parameter.type,
-            example=None
-            if parameter.example is None
-            else json_value(parameter, parameter.example),
+            example=None if parameter.example is None else json_value(parameter, parameter.example),
             values=parameter.values or binding.alternatives.get(parameter.name, ()),
         )
         for parameter in parameters
@@ -155,9 +155,7 @@ def _bound(start: Answer, parameters: Sequence[Parameter], binding: Binding) -> 
     )
 
 
-def _run(
-    db: Database, start: Answer, saved: Saved, binding: Binding, limits: AskLimits
-) -> Answer:
+def _run(db: Database, start: Answer, saved: Saved, binding: Binding, limits: AskLimits) -> Answer:
     """Run every statement of a saved question, in order."""
     tables: list[ResultTable] = []
     for statement in saved.statements:
@@ -230,7 +228,7 @@ def _evidence(db: Database, query: str, limits: AskLimits) -> tuple[Evidence, ..
             source=f"{row['source_schema']}.{row['source_table']}",
             source_id=str(row["source_id"]),
             chunk_text=str(row["chunk_text"]),
-            similarity=float(cast(float, row["similarity"])),
+            similarity=float(cast("float", row["similarity"])),
         )
         for row in rows
     )

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pgask_server import settings as stored
 from pgask_server.model import EmbeddingModel, ModelConfig, open_model, open_queries
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
     from pgask_server.ask import AskLimits
     from pgask_server.database import Database
     from pgask_server.model.cache import QueryCache

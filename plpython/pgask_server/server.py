@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 
 from pgask_server import configured, settings
@@ -19,6 +18,8 @@ from pgask_server.errors import (
 from pgask_server.vector_literal import vector_literal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from pgask_server.answer.value import Answer
     from pgask_server.question.match import Matcher
 
@@ -85,9 +86,7 @@ class PlpyDatabase:
         """Send the client a WARNING."""
         self._plpy.warning(message)
 
-    def _run(
-        self, sql: str, types: Sequence[str], values: Sequence[object], limit: int
-    ) -> _Result:
+    def _run(self, sql: str, types: Sequence[str], values: Sequence[object], limit: int) -> _Result:
         key = (sql, tuple(types))
         try:
             plan = self._plans.get(key)
@@ -139,9 +138,7 @@ def raised(method: Callable[Concatenate[Server, P], R]) -> Callable[Concatenate[
             return method(self, *args, **kwargs)
         except (PgaskError, DatabaseError) as error:
             failure = self.failure(error.message)
-            failure.__dict__.update(
-                sqlstate=error.sqlstate, detail=error.detail, hint=error.hint
-            )
+            failure.__dict__.update(sqlstate=error.sqlstate, detail=error.detail, hint=error.hint)
         raise failure from None
 
     return call

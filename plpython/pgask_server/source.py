@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pgask_server.chunk import parse_policy
 from pgask_server.database import Database, DatabaseError, Row
 from pgask_server.errors import SourceUnsuitable
 from pgask_server.template import parse_template
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def register_source(

@@ -65,7 +65,8 @@ class Worker:
         self._sessions = [_Session(dsn, poll, report) for _ in range(count)]
         self._grace = grace
         self._report = report
-        self._stopping = threading.Event()
+        # No Event: a signal handler that sets one may wait for a lock its own thread holds.
+        self._stops = 0
 
     def run(self) -> None:
         """Work until `stop()` is called; raises the error that ended the worker, if one did."""
@@ -75,9 +76,8 @@ class Worker:
         ]
         for thread in threads:
             thread.start()
-        while any(thread.is_alive() for thread in threads):
-            if self._stopping.wait(_GLANCE) or any(s.error for s in self._sessions):
-                break
+        while not self._stops and not any(session.error for session in self._sessions):
+            time.sleep(_GLANCE)
         self._finish(threads)
         for session in self._sessions:
             if session.error is not None:
@@ -85,9 +85,7 @@ class Worker:
 
     def stop(self) -> None:
         """Take no new batch; a second call cancels the running ones."""
-        if self._stopping.is_set():
-            self._grace = 0.0
-        self._stopping.set()
+        self._stops += 1
 
     def stop_on_signals(self) -> None:
         """Let SIGTERM and SIGINT call `stop()`. To be called in the main thread."""
@@ -103,7 +101,7 @@ class Worker:
     def _finish(self, threads: list[threading.Thread]) -> None:
         for session in self._sessions:
             session.stopping.set()
-        if self._join(threads, lambda: self._grace):
+        if self._join(threads, lambda: self._grace if self._stops < 2 else 0.0):
             return
         for session in self._sessions:
             session.cancel()

@@ -73,8 +73,8 @@ def test_ask_prints_markdown(run: Run, client: Client) -> None:
 def test_work_search_and_status(
     run: Run, connection: psycopg.Connection[TupleRow], client: Client, stub_model: ModelServer
 ) -> None:
-    connection.execute("create table note (id integer primary key, words text)")
-    connection.execute("insert into note values (1, 'red [bold]apple'), (2, 'blue sky')")
+    connection.execute("create table public.note (id integer primary key, words text)")
+    connection.execute("insert into public.note values (1, 'red [bold]apple'), (2, 'blue sky')")
     client.register_source("public.note", "{{words}}")
     code, output, _ = run("work")
     assert (code, output) == (0, "Nothing is due.\n")
@@ -86,7 +86,7 @@ def test_work_search_and_status(
     assert "public.note" in run("status")[1]
     assert json.loads(run("status", "--json")[1])["sources"][0]["embedded"] == 2
     stub_model.behave(status=500)
-    connection.execute("insert into note values (3, 'green')")
+    connection.execute("insert into public.note values (3, 'green')")
     code, _, errors = run("work")
     assert code == 1
     assert "Warning" in errors

@@ -69,8 +69,8 @@ def test_a_clone_is_dropped_even_while_somebody_is_connected(
 def test_the_stub_model_is_the_model_of_this_database(
     client: Client, connection: psycopg.Connection[tuple[object, ...]], stub_model: ModelServer
 ) -> None:
-    connection.execute("create table note (id integer primary key, words text)")
-    connection.execute("insert into note values (1, 'red apple')")
+    connection.execute("create table public.note (id integer primary key, words text)")
+    connection.execute("insert into public.note values (1, 'red apple')")
     client.register_source("public.note", "{{words}}")
     client.work()
     assert "red apple" in stub_model.inputs

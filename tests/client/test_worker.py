@@ -31,7 +31,7 @@ def notes(
     connection: psycopg.Connection[TupleRow], client: Client, stub_model: ModelServer
 ) -> psycopg.Connection[TupleRow]:
     """A connection to a database with an empty registered table `note`."""
-    connection.execute("create table note (id integer primary key, words text not null)")
+    connection.execute("create table public.note (id integer primary key, words text not null)")
     client.register_source("public.note", "{{words}}")
     return connection
 
@@ -68,10 +68,10 @@ def test_a_change_wakes_the_worker(
     notes: psycopg.Connection[TupleRow], pgask_database: str
 ) -> None:
     with _working(pgask_database, count=2):
-        notes.execute("insert into note values (1, 'first')")
+        notes.execute("insert into public.note values (1, 'first')")
         _until(lambda: _embedded(notes) == 1)
         time.sleep(0.3)
-        notes.execute("insert into note values (2, 'second')")
+        notes.execute("insert into public.note values (2, 'second')")
         assert _until(lambda: _embedded(notes) == 2) < 5
 
 
@@ -79,7 +79,7 @@ def test_a_worker_whose_connection_is_lost_comes_back(
     notes: psycopg.Connection[TupleRow], pgask_database: str
 ) -> None:
     with _working(pgask_database) as lines:
-        notes.execute("insert into note values (1, 'first')")
+        notes.execute("insert into public.note values (1, 'first')")
         _until(lambda: _embedded(notes) == 1)
         notes.execute(
             "select pg_terminate_backend(a.pid) from pg_stat_activity as a "
@@ -92,7 +92,7 @@ def test_a_worker_whose_connection_is_lost_comes_back(
             "and a.pid <> pg_backend_pid()"
         )
         _until(lambda: bool(lines))
-        notes.execute("insert into note values (2, 'second')")
+        notes.execute("insert into public.note values (2, 'second')")
         _until(lambda: _embedded(notes) == 2)
     assert "trying again" in lines[0]
 
@@ -101,7 +101,7 @@ def test_a_model_that_is_down_is_not_asked_in_a_hurry(
     notes: psycopg.Connection[TupleRow], pgask_database: str, stub_model: ModelServer
 ) -> None:
     stub_model.behave(status=500)
-    notes.execute("insert into note values (1, 'first')")
+    notes.execute("insert into public.note values (1, 'first')")
     with _working(pgask_database) as lines:
         _until(lambda: bool(lines))
         asked = len(stub_model.requests)
@@ -118,7 +118,7 @@ def test_sigterm_ends_the_command_after_its_batch(
     notes: psycopg.Connection[TupleRow], pgask_database: str, stub_model: ModelServer
 ) -> None:
     stub_model.behave(delay=0.5)
-    notes.execute("insert into note values (1, 'first')")
+    notes.execute("insert into public.note values (1, 'first')")
     process = subprocess.Popen(
         [sys.executable, "-m", "pgask", "worker", "-n", "2"],
         env={**os.environ, "PGASK_DSN": pgask_database, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -140,7 +140,7 @@ def test_a_second_stop_does_not_wait_for_the_model(
     notes: psycopg.Connection[TupleRow], pgask_database: str, stub_model: ModelServer
 ) -> None:
     stub_model.behave(delay=10)
-    notes.execute("insert into note values (1, 'first')")
+    notes.execute("insert into public.note values (1, 'first')")
     worker = Worker(pgask_database, grace=60, report=lambda _: None)
     thread = threading.Thread(target=worker.run)
     thread.start()

@@ -123,9 +123,7 @@ LONG = "x" * 63
         ('"Shop EU"."a.b""c"', '"Shop EU"."a.b""c"'),
     ],
 )
-def test_any_name_of_a_table_and_its_columns_works(
-    kb: Connection, table: str, source: str
-) -> None:
+def test_any_name_of_a_table_and_its_columns_works(kb: Connection, table: str, source: str) -> None:
     kb.execute('create schema "Shop EU"')
     kb.execute(
         f'create table {table} ("User" text, "order" int, "Größe" text, "select" text,'
@@ -143,7 +141,7 @@ def test_any_name_of_a_table_and_its_columns_works(
         [source],
     ).fetchall()
     assert found == [('["O\'Brien", 1]', "XL x red bicycle", {"Größe": "XL", "select": "x"})]
-    kb.execute(f'update {table} set chunk = \'green house\', "order" = 2')
+    kb.execute(f"update {table} set chunk = 'green house', \"order\" = 2")
     kb.execute("call pgask.work()")
     assert kb.execute("select source_id, chunk_text from pgask.embedding").fetchall() == [
         ('["O\'Brien", 2]', "XL x green house")

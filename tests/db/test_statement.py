@@ -44,7 +44,8 @@ STATE: LiteralString = """
 def cases(name: str) -> Iterator[tuple[str, str, str]]:
     """(SQLSTATE, what it is, statement) of a file of statements."""
     text = (HERE / name).read_text()
-    for code, what, sql in re.findall(r"^-- (\w{5}) (.*)\n((?:(?!-- \w{5} ).*\n?)+)", text, re.M):
+    block = re.compile(r"^-- (\w{5}) (.*)\n((?:(?!-- \w{5} ).*\n?)+)", re.MULTILINE)
+    for code, what, sql in block.findall(text):
         yield code, what, sql.rstrip("\n")
 
 
@@ -262,7 +263,8 @@ def test_every_kind_of_value_comes_back_readable(asker: Connection) -> None:
         select 1::int2 as a, 2 as a, 9223372036854775807 as "big number", 41204.50 as "n ""q"" ",
             'NaN'::numeric, 'Infinity'::float8, 1e20::float8, 0.1::float4, true, null::text,
             date '2024-02-29', timestamp '2024-02-29 12:00', interval '1 day 2 hours', time '12:30',
-            '\\x00ff'::bytea, array[1, null, 3], row(1, 'x'), '{"a": [1]}'::jsonb, '[1,2)'::int4range,
+            '\\x00ff'::bytea, array[1, null, 3], row(1, 'x'), '{"a": [1]}'::jsonb,
+            '[1,2)'::int4range,
             'red'::shop.colour, 'ab'::shop.short, c, 'a"b\\c' || chr(10), 'Größe 😀',
             row(null, null), '00000000-0000-0000-0000-000000000001'::uuid, '{}'::int[]
         from shop.customer c where id = 1
@@ -517,7 +519,8 @@ def test_the_package_says_which_value_is_wrong_and_what_happened(shop: Connectio
             ("SELECT 1 / 0", [], [], None),
             ("delete from shop.customer", [], [], None),
             ("SELECT shop.stable_liar()", [], [], None),
-            ("SELECT count(*) FROM generate_series(1, 1000000000) g", [], [], Limits(milliseconds=50)),
+            ("SELECT count(*) FROM generate_series(1, 1000000000) g", [], [],
+                Limits(milliseconds=50)),
             ("SELECT 1", [], [], Limits(plan_cost=0)),
             ("SELECT $1 + 0.10, $2, $3", ["integer", "date", "boolean"],
                 ["4", "2024-01-02", "false"], None),

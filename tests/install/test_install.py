@@ -205,6 +205,19 @@ def test_down_and_up_again_leaves_the_tables_of_the_application_alone(shop: str)
     assert uninstall(shop).changes == []
 
 
+def test_uninstalling_names_what_goes_with_it(shop: str) -> None:
+    install(shop)
+    with psycopg.connect(shop, autocommit=True) as connection:
+        register(connection)
+        connection.execute("create view shop.chunk as select e.chunk_text from pgask.embedding e")
+        connection.execute("create view shop.version as select pgask.version() as version")
+    gone = [warning for warning in uninstall(shop).warnings if "role" not in warning]
+    assert gone == [
+        "gone too, since it used pgask: view shop.chunk",
+        "gone too, since it used pgask: view shop.version",
+    ]
+
+
 def application(url: str) -> list[object]:
     """The tables of the schema shop with their rows and triggers."""
     with psycopg.connect(url) as connection:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 from pathlib import Path
 
 import pytest
@@ -61,10 +63,9 @@ def test_no_text_makes_it_fail_in_another_way(text: str) -> None:
         return
 
 
-def test_a_long_text_takes_no_quadratic_time() -> None:
-    for part in ("$a$ ", "/* ", "'", "$$", ":", '"', "E'\\", "U&'"):
-        text = "select " + part * (90_000 // len(part))
-        try:
-            compile_placeholders(text, NAMES)
-        except PgaskError:
-            continue
+@pytest.mark.parametrize("part", ["$a$ ", "/* ", "'", "$$", ":", '"', "E'\\", "U&'", "$a", "E' "])
+def test_a_long_text_takes_no_quadratic_time(part: str) -> None:
+    started = time.monotonic()
+    with contextlib.suppress(PgaskError):
+        compile_placeholders("select " + part * (90_000 // len(part)), NAMES)
+    assert time.monotonic() - started < 2

@@ -10,7 +10,7 @@ from pgask_server.question.bind import Binding
 from pgask_server.question.proposal import Reading
 from pgask_server.question.saved import Saved
 from pgask_server.question.score import Evidence
-from pgask_server.question.shape import contradictions, differences, opposites
+from pgask_server.question.shape import contradictions, differences, opposites, turned
 from pgask_server.question.words import (
     STOP_WORDS,
     Word,
@@ -75,6 +75,7 @@ def weigh(
         differences=len(differences(masked, saved.masked)),
         contradictions=len(contradictions(masked, saved.masked, saved.traits)),
         opposites=opposites(masked, saved.masked),
+        turned=turned(masked, saved.masked),
     )
 
 

@@ -127,6 +127,9 @@ def _in_words(words: tuple[Word, ...]) -> list[Number]:
             if value is not None:
                 found.append(Number(value, words[at].start, words[after - 1].end))
             at = max(after, at + 1)
+        elif word == "dozen":
+            found.append(Number(Decimal(12), words[at].start, words[at].end))
+            at += 1
         elif word in _ORDINALS:
             ordinal = Decimal(_ORDINALS[word])
             found.append(Number(ordinal, words[at].start, words[at].end, ordinal=True))

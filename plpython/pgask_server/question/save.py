@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pgask_server.answer.value import DISPLAYS
-from pgask_server.database import Database
 from pgask_server.errors import QuestionInvalid
 from pgask_server.question.mask import masked_prompt
 from pgask_server.question.parameter import Parameter, parse_parameters, places
 from pgask_server.statement.analyse import analyse
 from pgask_server.vector_literal import vector_literal
+
+if TYPE_CHECKING:
+    from pgask_server.database import Database
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
@@ -117,9 +119,18 @@ def save(
     stored = db.execute(
         "select pgask._store_question($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) as id",
         (
-            "text", "text", "jsonb", "text", "text", "jsonb", "jsonb", "text", "text", "boolean",
             "text",
-        ),  # fmt: skip
+            "text",
+            "jsonb",
+            "text",
+            "text",
+            "jsonb",
+            "jsonb",
+            "text",
+            "text",
+            "boolean",
+            "text",
+        ),
         (
             label,
             draft.canonical_prompt,

@@ -25,7 +25,7 @@ class Evidence:
     has. explained: which share of the question's the prompt or the statements have. filled: all required
     parameters have a value, and there is one. missing: how many have none. leftover: numbers and
     names of either text that nothing in the other explains. differences, contradictions,
-    opposites: see shape.py.
+    opposites, turned: see shape.py.
     """
 
     similarity: float
@@ -38,6 +38,7 @@ class Evidence:
     differences: int
     contradictions: int
     opposites: int
+    turned: int
 
 
 def rank_score(evidence: Evidence) -> float:
@@ -46,7 +47,8 @@ def rank_score(evidence: Evidence) -> float:
     values = 0.15 if evidence.filled else 0.0
     values -= 0.13 * min(evidence.missing, 3) + 0.13 * min(evidence.leftover, 3)
     shape = 0.04 * min(evidence.differences, 4) + 0.06 * min(evidence.contradictions, 3)
-    return evidence.similarity + words + values - shape - 0.1 * min(evidence.opposites, 2)
+    shape += 0.1 * min(evidence.opposites, 2) + 0.05 * evidence.turned
+    return evidence.similarity + words + values - shape
 
 
 FEATURES = (
@@ -61,8 +63,9 @@ FEATURES = (
     "differences",
     "contradictions",
     "opposites",
+    "turned",
 )
-WEIGHTS = (-8.0, 8.0, 5.5, 1.0, 1.5, 0.5, -0.7, -1.8, -0.6, -0.7, -0.6)
+WEIGHTS = (-6.0, 5.3, 4.9, 1.1, 1.9, -0.6, -1.5, -1.2, -0.7, -0.85, -0.9, -0.7)
 """Fitted by tests/eval/matching.py."""
 
 
@@ -80,6 +83,7 @@ def features(evidence: Evidence, margin: float) -> tuple[float, ...]:
         float(min(evidence.differences, 4)),
         float(min(evidence.contradictions, 3)),
         float(min(evidence.opposites, 1)),
+        float(evidence.turned),
     )
 
 

@@ -101,9 +101,18 @@ _OPPOSITES = tuple(
         ("table", "index"),
     )
 )
-_NEGATING = frozenset(
-    "not no without never except excluding neither nor none unused missing".split()
+_LEAST = frozenset(
+    "least fewest lowest smallest minimum min shortest youngest worst earliest cheapest".split()
 )
+_SUPERLATIVES = _LEAST | frozenset(
+    "most highest largest biggest greatest maximum max longest oldest top best latest newest".split()
+)
+_ASKING = frozenset(
+    """a all also an and any are as at be been by can do doe did does different distinct each every
+    find for from give given had ha has have how i in is it list many me much name of on please
+    return show tell that the their there they this to was were what which who whose with you""".split()
+)
+_SAME = {"biggest": "largest", "greatest": "largest", "many": "many"}
 _OPPOSITE_WORDS = frozenset(word for pair in _OPPOSITES for side in pair for word in side)
 
 
@@ -139,12 +148,43 @@ def opposites(question: str, prompt: str) -> int:
     mine, theirs = _direction_words(question), _direction_words(prompt)
     if mine == theirs:
         return 0
+    # "never used" and "unused" are the same: a denial turns a word into its opposite.
+    if question_traits(question) & {"negation"} and question_traits(prompt) & {"negation"}:
+        return 0
     found = 0
     for one, other in _OPPOSITES:
         if (mine & one and not mine & other and theirs & other and not theirs & one) or (
             mine & other and not mine & one and theirs & one and not theirs & other
         ):
             found += 1
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _order(text: str) -> tuple[str, frozenset[str], frozenset[tuple[str, str]]]:
+    """What a sentence asks for first, its words, and the word behind each superlative."""
+    words = [stem(_SAME.get(word.folded, word.folded)) for word in split_words(text)]
+    content = [w for w in words if w not in _ASKING and w not in _SUPERLATIVES]
+    followed = frozenset(
+        ("least" if word in _LEAST else "most", following)
+        for at, word in enumerate(words)
+        if word in _SUPERLATIVES
+        for following in [w for w in words[at + 1 : at + 3] if w not in _ASKING][:1]
+    )
+    return (content[0] if content else ""), frozenset(content), followed
+
+
+def turned(question: str, prompt: str) -> int:
+    """In how many ways the same words stand in another order: 0 to 2.
+
+    "The state with the largest population" is not "the population of the largest state": another
+    thing is asked for, and the superlative belongs to another word.
+    """
+    head, mine, most = _order(question)
+    other_head, theirs, other_most = _order(prompt)
+    found = int(head != other_head and (head in theirs or other_head in mine))
+    if most and other_most and most.isdisjoint(other_most):
+        found += 1
     return found
 
 

@@ -30,6 +30,8 @@ _SCANNER = re.compile(
                  | \$(?P<tag>(?:[A-Za-z_\u0080-\U0010ffff][A-Za-z0-9_\u0080-\U0010ffff]*)?)\$
                    .*? \$(?P=tag)\$ )
     | (?P<name>    (?:[uU]&)?"(?:[^"]|"")*" )
+    | (?P<rest>    (?:[eEbBxXnN]|[uU]&)?'.* | (?:[uU]&)?".*
+                 | \$(?:[A-Za-z_\u0080-\U0010ffff][A-Za-z0-9_\u0080-\U0010ffff]*)?\$.* )
     | (?P<word>    {_IDENTIFIER} )
     | (?P<cast>    ::|:= )
     | (?P<place>   :{_IDENTIFIER} )
@@ -55,7 +57,7 @@ class Token:
 def scan(sql: str) -> Iterator[Token]:
     """The tokens of `sql`, blanks and comments (kind `blank`) included.
 
-    An unfinished string or comment comes as `sign` tokens; PostgreSQL refuses it.
+    A string or quoted name that never ends comes as one token `rest`.
     """
     at = 0
     while at < len(sql):
@@ -128,6 +130,11 @@ def compile_placeholders(sql: str, names: Sequence[str]) -> tuple[str, list[str]
 
 
 def _replaced(token: Token, declared: frozenset[str], used: list[str], in_brackets: bool) -> str:
+    if token.kind == "rest":
+        raise StatementInvalid(
+            "a string or a quoted name never ends",
+            detail=f"It starts at character {token.start + 1}: {token.text[:40]}",
+        )
     if token.kind == "dollar":
         raise StatementInvalid(
             f"there is no parameter {token.text}",
