@@ -16,7 +16,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
 
 demo: migrate ## load the demonstration data and show five questions with their answers
-	@bash $(SETUP)/with_database.sh sh -c 'python -m pgask.demo --dsn "$$DATABASE_URL"'
+	@bash $(SETUP)/with_database.sh python -m pgask.demo
 
 setup: ## install what is missing: packages, Python environments, the model
 	@bash $(SETUP)/packages.sh && bash $(SETUP)/environments.sh && bash $(SETUP)/model.sh

@@ -227,9 +227,10 @@ create view pgask.queue_status (
 grant select on pgask.queue_status to pgask_reader;
 grant select on pgask.queue_status to pgask_worker;
 
--- One row per source. rows: the planner's estimate of its rows; embedded: source rows with at least
--- one chunk; stale: embedded under another model or policy than the one in force; pending, running,
--- failed: jobs; oldest_pending: the age of the oldest waiting job.
+-- One row per source. rows: the planner's estimate of its rows, NULL before the first ANALYZE;
+-- embedded: source rows with at least one chunk; stale: embedded under another model or policy than
+-- the one in force; pending, running, failed: jobs; oldest_pending: the age of the oldest waiting
+-- job.
 create view pgask.source_status (
     source_schema text,
     source_table text,
@@ -306,6 +307,7 @@ grant select on pgask.source_status to pgask_worker;
 --     pgask._gone_rows_sql(regclass,text[],text)  sql, stable
 --     pgask._inspect_statement(text,text[],text)  plpgsql, volatile
 --     pgask._is_admin()  sql, stable
+--     pgask._is_load(bigint)  plpgsql, stable
 --     pgask._key_columns(regclass)  sql, stable
 --     pgask._missing_columns(regclass,text[])  sql, stable
 --     pgask._nearest_questions(text,text,text,integer)  sql, stable
@@ -328,11 +330,11 @@ grant select on pgask.source_status to pgask_worker;
 -- pgask_worker
 --     pgask.work(text,integer)  plpython3u, procedure
 --     pgask._begin_load(bigint)  plpgsql, volatile, as the owner
---     pgask._claim(text,integer,interval,text,text)  plpgsql, volatile, as the owner
---     pgask._end_load(text)  plpgsql, volatile, as the owner
+--     pgask._claim(text,integer,interval,text,text,text[])  plpgsql, volatile, as the owner
+--     pgask._end_load(text,bigint)  plpgsql, volatile, as the owner
 --     pgask._read_chunks(text,text,text[],text)  sql, stable, as the owner
 --     pgask._read_rows(text,text,text[])  plpgsql, volatile, as the owner
---     pgask._release(text,bigint[],text,interval,boolean,integer)  plpgsql, volatile, as the owner
+--     pgask._release(text,bigint[],text,interval,boolean,integer,boolean)  plpgsql, volatile, as the owner
 --     pgask._secret(text)  sql, stable, as the owner
 --     pgask._source_recipe(text,text)  sql, stable, as the owner
 --     pgask._store_question_vector(uuid,text,text)  sql, volatile, as the owner

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from migrations.sqlfile import run_beside
 
-revision = ${repr(up_revision)}
-down_revision = ${repr(down_revision)}
+revision = "${up_revision}"
+down_revision = ${'"%s"' % down_revision if down_revision else None}
 
 
 def upgrade() -> None:

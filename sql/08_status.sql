@@ -7,7 +7,7 @@ select
     r.is_active,
     r.inactive_reason as reason,
     (
-        select greatest(c.reltuples, 0)::bigint from pg_catalog.pg_class c where c.oid = r.relation
+        select nullif(c.reltuples, -1)::bigint from pg_catalog.pg_class c where c.oid = r.relation
     ) as rows,
     coalesce(e.embedded, 0) as embedded,
     coalesce(e.chunks, 0) as chunks,
@@ -29,7 +29,7 @@ left join (
         count(distinct c.source_id) as embedded,
         count(*) as chunks,
         count(distinct c.source_id) filter (
-            where c.embedding_model <> pgask._get_setting('embedding_model')
+            where c.embedding_model <> (select pgask._get_setting('embedding_model'))
                 or c.chunking_used <> g.chunking_policy
         ) as stale,
         array_agg(distinct c.embedding_model) as embedding_models,
@@ -53,8 +53,8 @@ left join (
     group by q.source_schema, q.source_table
 ) j on j.source_schema = r.source_schema and j.source_table = r.source_table;
 comment on view pgask.source_status is
-    'One row per source. rows: the planner''s estimate of its rows; embedded: source rows with at '
-    'least one chunk; stale: embedded under another model or policy than the one in force; '
+    'One row per source. rows: the planner''s estimate of its rows, NULL before the first '
+    'ANALYZE; embedded: source rows with at least one chunk; stale: embedded under another model or policy than the one in force; '
     'pending, running, failed: jobs; oldest_pending: the age of the oldest waiting job.';
 
 

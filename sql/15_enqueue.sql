@@ -165,7 +165,7 @@ begin
             where (r.source_schema, r.source_table)
                     = (_source.source_schema, _source.source_table)
                 and r.is_active;
-            continue;
+            continue when _missing && _source.key_columns;
         end if;
 
         -- Also of a source that is paused: what was deleted must not be found.
@@ -175,7 +175,7 @@ begin
                 perform pgask._forget_rows(_source.source_schema, _source.source_table, _gone);
             end if;
         end if;
-        continue when tg_op = 'DELETE' or not _source.is_active;
+        continue when tg_op = 'DELETE' or not _source.is_active or _missing is not null;
 
         if tg_op = 'INSERT' then
             _ids := format('select %s from new_rows n',

@@ -108,10 +108,11 @@ as $function$
         embedding_model = excluded.embedding_model, derived_sqls = excluded.derived_sqls,
         params = excluded.params, schema_fingerprint = excluded.schema_fingerprint,
         notes = excluded.notes, version = q.version + 1, updated_at = now()
-    where (q.canonical_prompt, q.phrasings, q.embedding_model, q.derived_sqls, q.params, q.notes)
+    where (q.canonical_prompt, q.phrasings, q.embedding_model, q.derived_sqls, q.params,
+        q.schema_fingerprint, q.notes)
         is distinct from (
             excluded.canonical_prompt, excluded.phrasings, excluded.embedding_model,
-            excluded.derived_sqls, excluded.params, excluded.notes
+            excluded.derived_sqls, excluded.params, excluded.schema_fingerprint, excluded.notes
         )
 $function$;
 comment on function pgask._store_builtin_question(

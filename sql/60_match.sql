@@ -132,7 +132,7 @@ create or replace function pgask._similar_values(column_name text, phrases text[
 returns table (phrase text, value text, similarity real)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
-set pg_trgm.similarity_threshold = 0.35
+set "pg_trgm.similarity_threshold" = 0.35
 as $function$
 declare
     _relation regclass;

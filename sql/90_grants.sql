@@ -19,7 +19,7 @@ declare
             "approve_question", "retire_question", "restore_question", "transfer_question",
             "register_source", "unregister_source", "alter_source", "pause_source",
             "resume_source", "enqueue", "reconcile", "push_text", "remove_text", "retry_failed",
-            "doctor",
+            "doctor", "_doctor_model",
             "_create_source"],
         "pgask_worker": [
             "work", "version",

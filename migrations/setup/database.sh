@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # database.sh start | stop | url | psql: the private PostgreSQL of this clone.
 # A cluster under .pg/data, on 127.0.0.1 (a port chosen once) and on a socket in .pg/run; superuser
-# and database are both called pgask, the password is random and stands in .pg/password.
+# postgres (one called pgask would create its tables in the schema of that name), database pgask,
+# password random and in .pg/password.
 . "$(dirname "$0")/state.sh"
 find_postgres
 [ ! -d "$state" ] || state=$(cd "$state" && pwd -P)
 data=$state/data
 
-url() { echo "postgresql://pgask:$(cat "$state/password")@127.0.0.1:$(cat "$state/port")/pgask"; }
+url() { echo "postgresql://postgres:$(cat "$state/password")@127.0.0.1:$(cat "$state/port")/pgask"; }
 
 # A postmaster's working directory is its data directory: a process number alone, left behind by a
 # crash, may be anybody's by now.
@@ -53,7 +54,7 @@ create_cluster() {
         head -c 18 /dev/urandom | base64 | tr '+/' '-_' >"$state/password"
     )
     as_server sh -c "umask 077 && cat >'$state/run/password'" <"$state/password"
-    as_server "$pg_bin/initdb" -D "$data" -U pgask -E UTF8 --locale=C.UTF-8 \
+    as_server "$pg_bin/initdb" -D "$data" -U postgres -E UTF8 --locale=C.UTF-8 \
         --auth=scram-sha-256 --pwfile="$state/run/password" >/dev/null
     rm "$state/run/password"
     as_server sh -c "echo \"include 'pgask.conf'\" >>'$data/postgresql.conf'"

@@ -213,7 +213,8 @@ comment on column pgask.nl_query.params is
 comment on column pgask.nl_query.status is
     'draft (its owner''s), approved (by an administrator, for everyone), system (built in).';
 comment on column pgask.nl_query.schema_fingerprint is
-    'Fingerprint of the tables, columns, functions and operators that the statements depend on.';
+    'Fingerprint of the tables, columns, functions and operators that the statements depend on; '
+    'of a built-in question the major version of PostgreSQL, whose own catalogs it reads.';
 comment on column pgask.nl_query.scope_key is
     'The kind of screen on which the question is offered; global: everywhere. Grants nothing.';
 comment on column pgask.nl_query.version is 'Raised by each edit (optimistic concurrency).';

@@ -211,6 +211,19 @@ class Server:
         return vector_literal(queries.vector(query))
 
     @raised
+    def doctor_model(self) -> list[dict[str, str | None]]:
+        """One row: the model embeds a text; what it remarks, a row each."""
+        now = settings.read(self.db)
+        model = configured.embedding_model(self.db, now)
+        model.embed(["is it there?"])
+        detail = f"{model.name} answers, {model.dimension} dimensions"
+        rows = [("ok", detail)] + [("warning", remark) for remark in model.remarks]
+        return [
+            {"check": "embedding model", "status": status, "detail": text, "hint": None}
+            for status, text in rows
+        ]
+
+    @raised
     def embed_texts(self, texts: Sequence[str]) -> list[str]:
         """The vectors of several texts, as texts."""
         vectors = configured.embedding_model(self.db, settings.read(self.db)).embed(texts)
@@ -297,17 +310,7 @@ class Server:
         """See statement.analyse; what it found as the text of a jsonb."""
         from pgask_server.statement.analyse import analyse
 
-        analysed = analyse(self.db, sql, json.loads(params), path)
-        return json.dumps(
-            {
-                "canonical": analysed.canonical,
-                "arguments": analysed.arguments,
-                "types": analysed.types,
-                "columns": [{"name": c.name, "type": c.type_name} for c in analysed.columns],
-                "fingerprint": analysed.fingerprint,
-                "dependencies": analysed.dependencies,
-            }
-        )
+        return analyse(self.db, sql, json.loads(params), path).to_json()
 
     @raised
     def refresh_builtin_questions(self) -> None:

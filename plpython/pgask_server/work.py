@@ -1,26 +1,32 @@
 """One pass of the worker: due jobs -> embeddings.
 
-Claim and read, commit; render, chunk and embed with no transaction open; write, commit. Whatever
-happens to a row meanwhile shows in its job (generation, lease, or the job is gone), and the write
-is a compare-and-swap on that.
+Claim, commit; read, commit; render, chunk and embed with no transaction open; write, commit.
+Whatever happens to a row meanwhile shows in its job (generation, lease, or the job is gone), and
+the write is a compare-and-swap on that.
 """
 
 from __future__ import annotations
 
 import os
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, cast
 
 from pgask_server.chunk import Chunk, is_blank, parse_policy, split
-from pgask_server.database import Database, Row
+from pgask_server.database import Database, DatabaseError, Row
 from pgask_server.errors import ModelMalformed, ModelRefused, ModelUnavailable, PgaskError
-from pgask_server.model import EmbeddingModel
 from pgask_server.template import parse_template, render
 from pgask_server.vector_literal import vector_literal
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+    from pgask_server.model import EmbeddingModel
+
+_CHUNKS_PER_WRITE = 16
+"""An application that deletes a row waits at most for the write of so many chunks."""
+_PROBE = "ready?"
+"""A text that no sane model takes amiss: tells a bad text from a bad model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +34,7 @@ class WorkLimits:
     """How a pass behaves; all from settings."""
 
     batch: int = 64
-    """Jobs claimed at once."""
+    """Jobs claimed at once, and texts in one call of the model."""
     lease_seconds: float = 300.0
     max_attempts: int = 5
     load_at_least: int = 500
@@ -55,10 +61,12 @@ class _Task:
 
 @dataclass(slots=True)
 class _Vectors:
-    """Vectors by text, as the database reads them."""
+    """Vectors by text, as the database reads them, and why there is none."""
 
     by_text: dict[str, str] = field(default_factory=dict[str, str])
     refused: dict[str, PgaskError] = field(default_factory=dict[str, PgaskError])
+    down: ModelUnavailable | ModelMalformed | None = None
+    """Why the texts that are in neither were not embedded."""
 
 
 def work(
@@ -74,72 +82,245 @@ def work(
     pass with a warning; its jobs wait.
     """
     db.commit()
-    worker = f"{os.getpid()}-{random.getrandbits(32):08x}"  # noqa: S311 - a name, no secret
-    finished = claimed = 0
-    _begin_load(db, limits)
-    while max_jobs is None or claimed < max_jobs:
-        batch = limits.batch if max_jobs is None else min(limits.batch, max_jobs - claimed)
-        tasks = _claim(db, worker, batch, limits, model.name, source)
-        db.commit()
-        if not tasks:
-            break
-        claimed += len(tasks)
+    the_pass = _Pass(db, model, limits, source)
+    try:
+        the_pass.drain(max_jobs)
+        if source is None:
+            _refresh_questions(db, model)
+    except (ModelUnavailable, ModelMalformed, ModelRefused) as error:
+        db.rollback()
+        db.warn(error.message)
+        the_pass.down = True
+    the_pass.end_load()
+    return the_pass.finished
+
+
+class _Pass:
+    """One call of work()."""
+
+    def __init__(
+        self,
+        db: Database,
+        model: EmbeddingModel,
+        limits: WorkLimits,
+        source: tuple[str, str] | None,
+    ) -> None:
+        self.db = db
+        self.model = model
+        self.limits = limits
+        self.only = source
+        # The database takes back what a worker of this form holds when its session is gone.
+        self.worker = f"{os.getpid()}-{random.getrandbits(32):08x}"
+        self.finished = 0
+        self.down = False
+        self.put_off: set[str] = set()
+        """Sources that cannot be read at the moment."""
+
+    def drain(self, max_jobs: int | None) -> None:
+        """Work until nothing is due, or after about max_jobs jobs. Raises ModelUnavailable."""
+        self.db.execute("select pgask._begin_load($1)", ("bigint",), (self.limits.load_at_least,))
+        self.db.commit()
+        claimed = 0
+        while max_jobs is None or claimed < max_jobs:
+            left = self.limits.batch if max_jobs is None else max_jobs - claimed
+            jobs = self._claim(min(self.limits.batch, left))
+            if not jobs:
+                return
+            claimed += len(jobs)
+            self._do(self._read_all(jobs))
+
+    def end_load(self) -> None:
+        """Build the vector index, unless the load goes on with the next pass."""
+        at_least = None if self.down else self.limits.load_at_least
+        self.db.execute(
+            "select pgask._end_load($1, $2)",
+            ("text", "bigint"),
+            (self.limits.build_memory, at_least),
+        )
+        self.db.commit()
+
+    def _claim(self, batch: int) -> Sequence[Row]:
         try:
-            vectors = _embed(model, _prepare(tasks, model))
-        except (ModelUnavailable, ModelMalformed) as error:
-            delay = _delay(min(task.attempts for task in tasks), error)
-            _release(db, worker, tasks, error, delay, charge=isinstance(error, ModelMalformed),
-                     limits=limits)  # fmt: skip
-            db.commit()
-            db.warn(f"{error.message}; {len(tasks)} jobs wait {delay:.0f} s")
-            break
-        finished += _write(db, worker, model.name, tasks, vectors, limits)
-        db.commit()
-    if db.execute(
-        "select pgask._end_load($1) as built", ("text",), (limits.build_memory,)
-    )[0]["built"]:
-        db.commit()
-    return finished
+            jobs = self.db.execute(
+                "select * from pgask._claim($1, $2, pg_catalog.make_interval(secs => $3),"
+                " $4, $5, $6)",
+                ("text", "integer", "double precision", "text", "text", "text[]"),
+                (
+                    self.worker,
+                    batch,
+                    self.limits.lease_seconds,
+                    *(self.only or (None, None)),
+                    sorted(self.put_off),
+                ),
+            )
+        except DatabaseError as error:
+            if error.sqlstate != ModelUnavailable.sqlstate:
+                raise
+            raise ModelUnavailable(error.message) from None
+        self.db.commit()
+        return jobs
+
+    def _do(self, tasks: Sequence[_Task]) -> None:
+        """Embed and write what was read. Raises ModelUnavailable, ModelMalformed."""
+        vectors = _embed(self.model, _prepare(tasks, self.model), self.limits.batch)
+        good: list[_Task] = []
+        waiting: list[_Task] = []
+        for task in tasks:
+            texts = [chunk.text for chunk in task.chunks if chunk.text not in task.known]
+            for text in texts:
+                task.error = task.error or vectors.refused.get(text)
+            if task.error is not None:
+                self._fail(task, task.error)
+            elif all(text in vectors.by_text for text in texts):
+                good.append(task)
+            else:
+                waiting.append(task)
+        self.db.commit()
+        for part in _parts(good):
+            self._write(part, vectors)
+        if waiting and vectors.down is not None:
+            self._wait(waiting, vectors.down)
+            raise vectors.down
+
+    def _fail(self, task: _Task, error: PgaskError) -> None:
+        if isinstance(error, ModelMalformed):
+            self._release([task], error, _delay(task.attempts), self.limits.max_attempts)
+        else:
+            # An input that is refused once is refused again: there is nothing to wait for.
+            self._release([task], error, 0, 1)
+
+    def _wait(self, tasks: Sequence[_Task], error: ModelUnavailable | ModelMalformed) -> None:
+        """Give back what a provider that is down, or talks nonsense, left undone."""
+        delay = _delay(min(task.attempts for task in tasks))
+        if isinstance(error, ModelMalformed):
+            self._release(tasks, error, delay, self.limits.max_attempts)
+        elif error.retry_after is None:
+            self._release(tasks, error, delay)
+        else:
+            delay = error.retry_after
+            self._release(tasks, error, delay, rests=True)
+        self.db.commit()
+        error.message = f"{error.message}; {len(tasks)} jobs wait {delay:.0f} s"
+
+    def _read_all(self, jobs: Sequence[Row]) -> list[_Task]:
+        by_source: dict[tuple[str, str], list[Row]] = {}
+        for job in jobs:
+            key = (str(job["source_schema"]), str(job["source_table"]))
+            by_source.setdefault(key, []).append(job)
+        tasks: list[_Task] = []
+        for (schema, table), rows in by_source.items():
+            tasks.extend(self._read(schema, table, rows))
+        self.db.commit()
+        return tasks
+
+    def _read(self, schema: str, table: str, jobs: Sequence[Row]) -> list[_Task]:
+        """The jobs of one source whose rows can be read; the others are given back."""
+        try:
+            return _read(self.db, schema, table, jobs, self.model.name)
+        except PgaskError as error:
+            failure = error
+            sqlstate = error.sqlstate
+        except DatabaseError as error:
+            sqlstate = error.sqlstate
+            if sqlstate[:2] in ("57", "53"):  # cancelled, shutting down, out of resources
+                raise
+            failure = PgaskError(error.message, detail=error.detail)
+        if len(jobs) > 1 and sqlstate[:2] not in ("40", "42", "55", "PA"):
+            # A value of one row, say: its neighbours can be read.
+            middle = len(jobs) // 2
+            return [
+                *self._read(schema, table, jobs[:middle]),
+                *self._read(schema, table, jobs[middle:]),
+            ]
+        tasks = [_task(job) for job in jobs]
+        delay = _delay(min(task.attempts for task in tasks))
+        if sqlstate[:2] in ("40", "55"):  # somebody has the table locked
+            self._release(tasks, failure, delay)
+        else:
+            self._release(tasks, failure, delay, self.limits.max_attempts)
+        if sqlstate[:2] in ("40", "42", "55", "PA"):
+            self.put_off.add(f"{schema}.{table}")
+            self.db.warn(f"{schema}.{table} cannot be read: {failure.message}")
+        return []
+
+    def _write(self, tasks: Sequence[_Task], vectors: _Vectors) -> None:
+        """Write the tasks whose jobs are still as they were claimed, each wholly or not at all."""
+        failure: PgaskError | None = None
+        try:
+            written = _write(self.db, self.worker, self.model.name, tasks, vectors)
+        except DatabaseError as error:
+            if error.sqlstate[:2] in ("57", "53"):
+                raise
+            written, failure = False, PgaskError(error.message, detail=error.detail)
+        self.db.commit()
+        if written:
+            self.finished += len(tasks)
+        elif len(tasks) > 1:
+            middle = len(tasks) // 2
+            self._write(tasks[:middle], vectors)
+            self._write(tasks[middle:], vectors)
+        elif failure is not None:
+            self._release(tasks, failure, _delay(tasks[0].attempts), self.limits.max_attempts)
+            self.db.commit()
+        else:
+            # Changed or gone, and then this does nothing; or in the hands of an open transaction.
+            self._release(tasks, None, 1)
+            self.db.commit()
+
+    def _release(
+        self,
+        tasks: Sequence[_Task],
+        error: PgaskError | None,
+        delay: float,
+        max_attempts: int | None = None,
+        *,
+        rests: bool = False,
+    ) -> None:
+        """Give jobs back for later; max_attempts: the attempt counts, so many are allowed."""
+        self.db.execute(
+            "select pgask._release($1, $2, $3, pg_catalog.make_interval(secs => $4), $5, $6, $7)",
+            ("text", "bigint[]", "text", "double precision", "boolean", "integer", "boolean"),
+            (
+                self.worker,
+                [task.job_id for task in tasks],
+                None if error is None else _reason(error),
+                delay,
+                max_attempts is not None,
+                max_attempts,
+                rests,
+            ),
+        )
 
 
-def _begin_load(db: Database, limits: WorkLimits) -> None:
-    db.execute("select pgask._begin_load($1)", ("bigint",), (limits.load_at_least,))
-    db.commit()
+def _refresh_questions(db: Database, model: EmbeddingModel) -> None:
+    """Give saved questions their vectors after a change of the model."""
+    if db.execute("select from pgask._superseded_questions($1)", ("text",), (model.name,), 1):
+        # Loads much that an ordinary pass does not need.
+        from pgask_server.question.save import refresh_vectors
+
+        refresh_vectors(db, model.embed, model.name)
 
 
-def _claim(
-    db: Database,
-    worker: str,
-    batch: int,
-    limits: WorkLimits,
-    model: str,
-    only: tuple[str, str] | None,
-) -> list[_Task]:
-    jobs = db.execute(
-        "select * from pgask._claim($1, $2, pg_catalog.make_interval(secs => $3), $4, $5)",
-        ("text", "integer", "double precision", "text", "text"),
-        (worker, batch, limits.lease_seconds, *(only or (None, None))),
+def _task(job: Row) -> _Task:
+    return _Task(
+        job_id=_integer(job["job_id"]),
+        generation=_integer(job["generation"]),
+        attempts=_integer(job["attempts"]),
+        source_id=str(job["source_id"]),
     )
-    by_source: dict[tuple[str, str], list[Row]] = {}
-    for job in jobs:
-        key = (str(job["source_schema"]), str(job["source_table"]))
-        by_source.setdefault(key, []).append(job)
-    tasks: list[_Task] = []
-    for (schema, table), rows in by_source.items():
-        tasks.extend(_read(db, schema, table, rows, model))
-    return tasks
 
 
-def _read(
-    db: Database, schema: str, table: str, jobs: Sequence[Row], model: str
-) -> list[_Task]:
-    """The jobs of one source with what their rows hold now."""
-    source = db.execute(
+def _read(db: Database, schema: str, table: str, jobs: Sequence[Row], model: str) -> list[_Task]:
+    """The jobs of one source with what their rows hold now. Raises DatabaseError, PgaskError."""
+    recipes = db.execute(
         "select r.text_template, r.template_columns, r.chunking_policy"
         " from pgask._source_recipe($1, $2) r",
         ("text", "text"),
         (schema, table),
-    )[0]
+    )
+    if not recipes:
+        return []  # unregistered meanwhile, and its jobs with it
+    source = recipes[0]
     columns = _texts(source["template_columns"])
     template = parse_template(str(source["text_template"]))
     policy = str(source["chunking_policy"])
@@ -160,19 +341,15 @@ def _read(
         known.setdefault(str(chunk["source_id"]), set()).add(str(chunk["chunk_text"]))
     tasks: list[_Task] = []
     for job in jobs:
-        source_id = str(job["source_id"])
-        task = _Task(
-            job_id=_integer(job["job_id"]),
-            generation=_integer(job["generation"]),
-            attempts=_integer(job["attempts"]),
-            source_id=source_id,
-            policy=policy,
-            known=frozenset(known.get(source_id, ())),
-        )
-        row = rows.get(source_id)
+        task = _task(job)
+        task.policy = policy
+        task.known = frozenset(known.get(task.source_id, ()))
+        row = rows.get(task.source_id)
         if row is not None:
-            values = dict(zip(columns, _nullable(row["template_values"]), strict=True))
-            task.text = render(template, values)
+            values = _nullable(row["template_values"])
+            if len(values) != len(columns):
+                raise DatabaseError("40001", "the source was altered while it was read")
+            task.text = render(template, dict(zip(columns, values, strict=True)))
             task.filter_values = str(row["filter_values"])
         tasks.append(task)
     return tasks
@@ -196,16 +373,18 @@ def _prepare(tasks: Sequence[_Task], model: EmbeddingModel) -> list[str]:
     return list(needed)
 
 
-def _embed(model: EmbeddingModel, texts: Sequence[str]) -> _Vectors:
-    """The vectors of the texts; a text that the model refuses is found by bisection."""
+def _embed(model: EmbeddingModel, texts: Sequence[str], batch: int) -> _Vectors:
+    """The vectors of the texts, as far as the model comes; a bad text is found by bisection."""
     vectors = _Vectors()
 
     def embed(part: Sequence[str]) -> None:
-        if not part:
-            return
         try:
             found = model.embed(part)
-        except ModelRefused as error:
+        except (ModelRefused, ModelMalformed) as error:
+            if isinstance(error, ModelMalformed) and not vouched:
+                # Raises the same where it is the model that is at fault, not a text.
+                model.embed([_PROBE])
+                vouched.append(True)
             if len(part) == 1:
                 vectors.refused[part[0]] = error
                 return
@@ -213,50 +392,60 @@ def _embed(model: EmbeddingModel, texts: Sequence[str]) -> _Vectors:
             embed(part[:middle])
             embed(part[middle:])
             return
-        _store(vectors, part, found)
+        for text, vector in zip(part, found, strict=True):
+            vectors.by_text[text] = vector_literal(vector)
 
-    embed(texts)
+    for first in range(0, len(texts), batch):
+        vouched: list[bool] = []
+        try:
+            embed(texts[first : first + batch])
+        except (ModelUnavailable, ModelMalformed) as error:
+            vectors.down = error
+            break
     return vectors
 
 
-def _store(vectors: _Vectors, texts: Sequence[str], found: NDArray[np.float32]) -> None:
-    for text, vector in zip(texts, found, strict=True):
-        vectors.by_text[text] = vector_literal(vector)
+def _parts(tasks: Sequence[_Task]) -> Generator[Sequence[_Task]]:
+    """The tasks in runs that are written together."""
+    part: list[_Task] = []
+    chunks = 0
+    for task in tasks:
+        if part and chunks + len(task.chunks) > _CHUNKS_PER_WRITE:
+            yield part
+            part, chunks = [], 0
+        part.append(task)
+        chunks += len(task.chunks)
+    if part:
+        yield part
 
 
 def _write(
-    db: Database,
-    worker: str,
-    model: str,
-    tasks: Sequence[_Task],
-    vectors: _Vectors,
-    limits: WorkLimits,
-) -> int:
-    good: list[_Task] = []
-    for task in tasks:
-        for chunk in task.chunks:
-            task.error = task.error or vectors.refused.get(chunk.text)
-        if task.error is None:
-            good.append(task)
-        else:
-            # An input that is refused once is refused again: there is nothing to wait for.
-            _release(db, worker, [task], task.error, 0, charge=True, limits=limits, final=True)
-    if not good:
-        return 0
-    chunks = [(task.job_id, chunk) for task in good for chunk in task.chunks]
+    db: Database, worker: str, model: str, tasks: Sequence[_Task], vectors: _Vectors
+) -> bool:
+    chunks = [(task.job_id, chunk) for task in tasks for chunk in task.chunks]
     written = db.execute(
         "select pgask._write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) as written",
         (
-            "text", "text", "bigint[]", "bigint[]", "text[]", "jsonb[]",
-            "bigint[]", "integer[]", "integer[]", "integer[]", "text[]", "text[]",
+            "text",
+            "text",
+            "bigint[]",
+            "bigint[]",
+            "text[]",
+            "jsonb[]",
+            "bigint[]",
+            "integer[]",
+            "integer[]",
+            "integer[]",
+            "text[]",
+            "text[]",
         ),  # fmt: skip
         (
             worker,
             model,
-            [task.job_id for task in good],
-            [task.generation for task in good],
-            [task.policy for task in good],
-            [task.filter_values for task in good],
+            [task.job_id for task in tasks],
+            [task.generation for task in tasks],
+            [task.policy for task in tasks],
+            [task.filter_values for task in tasks],
             [job_id for job_id, _ in chunks],
             [chunk.index for _, chunk in chunks],
             [chunk.start for _, chunk in chunks],
@@ -265,39 +454,15 @@ def _write(
             [vectors.by_text.get(chunk.text) for _, chunk in chunks],
         ),
     )
-    return _integer(written[0]["written"])
+    return bool(written[0]["written"])
 
 
-def _release(
-    db: Database,
-    worker: str,
-    tasks: Sequence[_Task],
-    error: PgaskError,
-    delay: float,
-    *,
-    charge: bool,
-    limits: WorkLimits,
-    final: bool = False,
-) -> None:
-    reason = error.message if error.detail is None else f"{error.message}: {error.detail}"
-    db.execute(
-        "select pgask._release($1, $2, $3, pg_catalog.make_interval(secs => $4), $5, $6)",
-        ("text", "bigint[]", "text", "double precision", "boolean", "integer"),
-        (
-            worker,
-            [task.job_id for task in tasks],
-            reason,
-            delay,
-            charge,
-            1 if final else limits.max_attempts,
-        ),
-    )
+def _reason(error: PgaskError) -> str:
+    return error.message if error.detail is None else f"{error.message}: {error.detail}"
 
 
-def _delay(attempts: int, error: PgaskError) -> float:
-    """Seconds until the next attempt: what the provider asked for, else 2^attempts, with jitter."""
-    if isinstance(error, ModelUnavailable) and error.retry_after is not None:
-        return error.retry_after
+def _delay(attempts: int) -> float:
+    """Seconds until the next attempt: 2^attempts, with jitter."""
     return min(300.0, 2.0**attempts) * random.uniform(0.75, 1.25)  # noqa: S311 - jitter
 
 
@@ -314,4 +479,4 @@ def _texts(value: object) -> list[str]:
 def _nullable(value: object) -> list[str | None]:
     if not isinstance(value, list):
         raise TypeError(f"the database sent {value!r} for a text[]")
-    return [None if item is None else str(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    return [None if item is None else str(item) for item in cast("list[object]", value)]

@@ -26,11 +26,11 @@ Side = Callable[[int], float]
 # Bare use of the model, in the backend that the other side uses and timed there.
 _BARE: LiteralString = """
 create schema bench;
+grant usage on schema bench to public;
 create function bench.embed(texts text[], batch integer default 1)
 returns double precision language plpython3u as $python$
     import time
     from pgask_server import configured, settings
-    plpy.execute("select pgask.version()")
     if "pgask" not in GD:
         plpy.execute("select pgask._boot()")
     database = GD["pgask"].db
@@ -147,7 +147,7 @@ def show(
             f"{line.low:.2f} - {line.high:.2f}",
             bound,
         )
-    console = Console(highlight=False)
+    console = Console(highlight=False, width=100)
     console.print(f"[bold]{title}[/bold]")
     console.print(table)
     [version] = connection.execute("show server_version").fetchone() or ("?",)

@@ -211,7 +211,6 @@ def test_every_constraint_is_valid_and_every_index_is_ready(connection: Connecti
         "embedding_filter_values_gin",
         "a_chunk_is_stored_once",
         "one_open_job_per_source_row",
-        "embedding_job_due",
         "embedding_job_lease",
         "nl_query_vector_hnsw",
         "a_label_is_unique_per_owner",

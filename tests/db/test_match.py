@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from psycopg import Connection
 
 pytestmark = pytest.mark.usefixtures("shop")
@@ -38,8 +39,10 @@ def shop(connection: Connection[tuple[object, ...]]) -> None:
     for prompt, sql, params in (
         (
             "Top {n} products of the category {category} in {year}",
-            'select p.id from shop.product p where p."Category" = :category and p.year = :year'
-            " order by p.price desc limit :n",
+            (
+                'select p.id from shop.product p where p."Category" = :category and p.year = :year'
+                " order by p.price desc limit :n"
+            ),
             [
                 {"name": "n", "type": "integer", "default": 10},
                 {"name": "category", "column": 'shop.product."Category"'},
@@ -51,7 +54,11 @@ def shop(connection: Connection[tuple[object, ...]]) -> None:
             "select count(*) from shop.person p where p.name = :name",
             [{"name": "name", "column": "shop.person.name"}],
         ),
-        ("What is the average price of all products?", "select avg(p.price) from shop.product p", []),
+        (
+            "What is the average price of all products?",
+            "select avg(p.price) from shop.product p",
+            [],
+        ),
     ):
         connection.execute(
             "select pgask.save_question(%s, %s::jsonb, %s::jsonb)",
@@ -139,7 +146,12 @@ def test_row_security_hides_values_from_the_next_asker_of_the_same_session(
 
 @pytest.mark.parametrize(
     "column",
-    ["shop.product.nope", "nope.product.id", 'shop."product; drop table x".id', "pg_catalog.pg_class.x"],
+    [
+        "shop.product.nope",
+        "nope.product.id",
+        'shop."product; drop table x".id',
+        "pg_catalog.pg_class.x",
+    ],
 )
 def test_a_column_that_does_not_exist_has_no_values(
     connection: Connection[tuple[object, ...]], column: str

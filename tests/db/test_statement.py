@@ -8,7 +8,6 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, LiteralString, cast
@@ -17,6 +16,8 @@ import psycopg
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from psycopg.rows import TupleRow
 
     Connection = psycopg.Connection[TupleRow]
@@ -471,24 +472,28 @@ def test_a_statement_cannot_be_analysed_where_nothing_can_be_written(asker: Conn
         analyse(asker, "select 1")
 
 
-def test_a_saved_statement_runs_where_nothing_can_be_written(shop: Connection) -> None:
+def test_a_saved_statement_runs_where_nothing_can_be_written(
+    shop: Connection, pgask_database: str
+) -> None:
     saved = analyse(shop, "select name from shop.customer order by id")
     shop.execute(
         "insert into pgask.nl_query (canonical_prompt, status, derived_sqls)"
         " values ('Names', 'system', %s)",
         [json.dumps([{"canonical": saved["canonical"]}])],
     )
-    with psycopg.connect(shop.info.dsn, autocommit=True) as other, other.transaction():
+    with psycopg.connect(pgask_database, autocommit=True) as other, other.transaction():
         other.execute("set transaction read only")
         assert run_canonical(other, cast("str", saved["canonical"]))["rows"] == [["Ann"], ["Bob"]]
         with raises("PA401"), other.transaction():
             run_canonical(other, "SELECT 42")
 
 
-def test_a_function_redefined_after_the_check_is_checked_again(shop: Connection) -> None:
+def test_a_function_redefined_after_the_check_is_checked_again(
+    shop: Connection, pgask_database: str
+) -> None:
     canonical = cast("str", analyse(shop, "select shop.double(2)")["canonical"])
     shop.execute("alter function shop.double(integer) volatile")
-    with psycopg.connect(shop.info.dsn, autocommit=True) as other, raises("PA401"):
+    with psycopg.connect(pgask_database, autocommit=True) as other, raises("PA401"):
         run_canonical(other, canonical)
 
 

@@ -16,7 +16,6 @@ import random
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,13 +24,19 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "plpython"))
 
-from pgask_server.database import Row
+from typing import TYPE_CHECKING
+
 from pgask_server.model import ModelConfig, open_model
 from pgask_server.question import score
 from pgask_server.question.bind import read_question
 from pgask_server.question.link import Viewer
 from pgask_server.question.match import CANDIDATES, Match, Matcher
 from pgask_server.question.saved import Saved, read_saved
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pgask_server.database import Row
 
 Vector = NDArray[np.float32]
 TODAY = datetime.date(2026, 6, 15)
@@ -59,7 +64,11 @@ class Embedder:
         return np.array([self._kept[text] for text in texts])
 
     def keep(self) -> None:
-        np.savez(self._cache, texts=np.array(list(self._kept)), vectors=np.array(list(self._kept.values())))
+        np.savez(
+            self._cache,
+            texts=np.array(list(self._kept)),
+            vectors=np.array(list(self._kept.values())),
+        )
 
 
 class NoDatabase:
@@ -123,8 +132,7 @@ def judge(embed: Embedder, task: Task, **options: float) -> Iterable[tuple[Ask, 
     def search(vector: Vector) -> list[tuple[Saved, float]]:
         similarity = matrix @ vector
         return [
-            (task.saved[at], float(similarity[at]))
-            for at in np.argsort(-similarity)[:CANDIDATES]
+            (task.saved[at], float(similarity[at])) for at in np.argsort(-similarity)[:CANDIDATES]
         ]
 
     for ask, vector in zip(task.asks, embed([ask.question for ask in task.asks]), strict=True):
@@ -147,7 +155,9 @@ def judge(embed: Embedder, task: Task, **options: float) -> Iterable[tuple[Ask, 
 
 def paraphrases(embed: Embedder, data: Path) -> list[Task]:
     """Spider: two phrasings of one SQL; one is saved, the other asked; half are not saved."""
-    by_database: dict[str, dict[str, list[tuple[str, str]]]] = defaultdict(lambda: defaultdict(list))
+    by_database: dict[str, dict[str, list[tuple[str, str]]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     for line in (data / "spider/train.jsonl").read_text().splitlines():
         entry = json.loads(line)
         key = " ".join(entry["sql"].lower().split())
@@ -178,7 +188,9 @@ def templates(embed: Embedder, data: Path, name: str, phrasings: int = 1) -> Tas
     """text2sql: each template saved with its first phrasing, the other questions asked."""
     definitions = {
         entry["id"]: entry
-        for entry in map(json.loads, (data / f"text2sql/{name}.templates.jsonl").read_text().splitlines())
+        for entry in map(
+            json.loads, (data / f"text2sql/{name}.templates.jsonl").read_text().splitlines()
+        )
     }
     questions: dict[str, dict[str, list[tuple[str, dict[str, str]]]]] = defaultdict(
         lambda: defaultdict(list)
@@ -210,7 +222,9 @@ def templates(embed: Embedder, data: Path, name: str, phrasings: int = 1) -> Tas
                     used.add(name)
                     params.append({"name": name, "type": "text", "values": lists})
                     prompt = re.sub(rf"\b{variable['name']}\b", "{" + name + "}", prompt)
-                saved.append(make_saved(embed, f"{template}#{at}", prompt, [definition["sql"]], params))
+                saved.append(
+                    make_saved(embed, f"{template}#{at}", prompt, [definition["sql"]], params)
+                )
             else:
                 asks.extend(Ask(text, template, gold) for text, gold in filled)
     return Task(name, saved, asks)
@@ -250,11 +264,11 @@ def curve(title: str, judged: Sequence[tuple[Ask, Match]]) -> None:
     """Prints, by threshold, how many are answered, and how many of the answers are wrong."""
     saved = sum(ask.meant is not None for ask, _ in judged) or 1
     top = sum(bool(m.nearest) and right(a, m.nearest[0].saved.id) for a, m in judged)
-    offered = sum(
-        any(right(a, c.saved.id) for c in m.nearest[:5]) for a, m in judged
+    offered = sum(any(right(a, c.saved.id) for c in m.nearest[:5]) for a, m in judged)
+    print(
+        f"\n{title}: {len(judged)} asked, {saved} of them saved; first {top / saved:.3f}, "
+        f"among five {offered / saved:.3f}\n"
     )
-    print(f"\n{title}: {len(judged)} asked, {saved} of them saved; first {top / saved:.3f}, "
-          f"among five {offered / saved:.3f}\n")
     print("| least confidence | answered of the saved | wrong of the answers | unsaved answered |")
     print("|---|---|---|---|")
     for threshold in (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95):
@@ -300,7 +314,9 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path(__file__).parents[3] / "shared/data")
     parser.add_argument("--model-directory", default=".pg/model")
     parser.add_argument("--cache", type=Path, default=Path(".pg/matching_vectors.npz"))
-    parser.add_argument("--fit", action="store_true", help="print weights fitted on the paraphrases")
+    parser.add_argument(
+        "--fit", action="store_true", help="print weights fitted on the paraphrases"
+    )
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
     if not arguments.data.exists():
@@ -311,7 +327,9 @@ def main() -> None:
     options = {"threshold": 2.0, "margin": 0.0}
     if arguments.only in ("", "paraphrases"):
         judged = [
-            pair for task in paraphrases(embed, arguments.data) for pair in judge(embed, task, **options)
+            pair
+            for task in paraphrases(embed, arguments.data)
+            for pair in judge(embed, task, **options)
         ]
         curve("Paraphrases of one SQL (Spider, by database)", judged)
         if arguments.fit:
@@ -327,15 +345,21 @@ def main() -> None:
                 if m.nearest and right(a, m.nearest[0].saved.id) and a.values
             ]
             values = sum(
-                sorted(v for v in c.binding.values.values() if v) == sorted(v for v in a.values.values() if v.strip())
+                sorted(v for v in c.binding.values.values() if v)
+                == sorted(v for v in a.values.values() if v.strip())
                 for a, c in bound
                 if a.values
             )
-            print(f"\nvalues right where the question is: {values / (len(bound) or 1):.3f} of {len(bound)}")
+            print(
+                "\nvalues right where the question is: "
+                f"{values / (len(bound) or 1):.3f} of {len(bound)}"
+            )
     for count in (1, 5):
         if arguments.only in ("", "intents"):
             for task in intents(embed, arguments.data, count):
-                curve(f"Intents, {count} saved each (CLINC150)", list(judge(embed, task, **options)))
+                curve(
+                    f"Intents, {count} saved each (CLINC150)", list(judge(embed, task, **options))
+                )
     embed.keep()
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from pgask_server.database import Row
+
 from pgask_server.errors import ParameterInvalid, QuestionInvalid
 from pgask_server.question.bind import Binding, bind, clean_question
 from pgask_server.question.dates import find_periods
@@ -19,6 +19,11 @@ from pgask_server.question.parameter import (
     json_schema,
     parse_parameters,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pgask_server.database import Row
 
 TODAY = datetime.date(2026, 6, 15)
 
@@ -72,9 +77,7 @@ def test_a_question_binds_its_values(
     prompt: str, params: str, question: str, expected: str
 ) -> None:
     parameters = parse_parameters(params, prompt)
-    binding = bind(
-        NoDatabase(), parameters, question, {}, canonical_prompt=prompt, today=TODAY
-    )
+    binding = bind(NoDatabase(), parameters, question, {}, canonical_prompt=prompt, today=TODAY)
     assert shown(binding) == expected
 
 
@@ -98,9 +101,7 @@ def test_a_given_name_that_the_question_does_not_have_is_refused() -> None:
 
 def test_a_number_out_of_range_is_named_and_not_bound() -> None:
     parameters = parse_parameters('[{"name": "n", "type": "integer", "min": 1, "max": 100}]')
-    binding = bind(
-        NoDatabase(), parameters, "top 500", {}, canonical_prompt="Top {n}", today=TODAY
-    )
+    binding = bind(NoDatabase(), parameters, "top 500", {}, canonical_prompt="Top {n}", today=TODAY)
     assert binding.missing == ("n",)
     assert binding.notes == ("n: 500 is not taken. It is at most 100.",)
 
@@ -131,9 +132,26 @@ def test_one_span_never_fills_two_parameters() -> None:
 
 @pytest.mark.parametrize(
     "question",
-    ["", "\0", "'\"; drop table x; --", "🎉" * 50, "\ud800", "{n} {year} {", "٣ ３ ²", "1" * 5000,
-     "in 0000", "99999999999 years ago", "last 9999 years", "1e309", "a" * 100_000, "'" * 4000,
-     "1,2,3,4" * 900, "jan " * 1000, "from to " * 500, "- " * 2000],
+    [
+        "",
+        "\0",
+        "'\"; drop table x; --",
+        "🎉" * 50,
+        "\ud800",
+        "{n} {year} {",
+        "٣ ３ ²",
+        "1" * 5000,
+        "in 0000",
+        "99999999999 years ago",
+        "last 9999 years",
+        "1e309",
+        "a" * 100_000,
+        "'" * 4000,
+        "1,2,3,4" * 900,
+        "jan " * 1000,
+        "from to " * 500,
+        "- " * 2000,
+    ],
 )
 def test_nothing_that_is_typed_raises(question: str) -> None:
     parameters = parse_parameters(
@@ -141,9 +159,7 @@ def test_nothing_that_is_typed_raises(question: str) -> None:
         ' {"name": "v", "values": ["x y", "z"]}, {"name": "f", "type": "boolean"}]'
     )
     prompt = "Top {n} of {t} since {d} for {v} with {f}"
-    binding = bind(
-        NoDatabase(), parameters, question, {}, canonical_prompt=prompt, today=TODAY
-    )
+    binding = bind(NoDatabase(), parameters, question, {}, canonical_prompt=prompt, today=TODAY)
     assert set(binding.values) == {"n", "d", "t", "v", "f"}
     assert len(clean_question(question)) <= 4000
 

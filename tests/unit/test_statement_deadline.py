@@ -47,10 +47,14 @@ def test_it_does_not_strike_once_it_is_disarmed(arm: Arm, struck: list[float]) -
     assert not struck
 
 
-def test_it_always_tells_whether_it_struck(struck: list[float]) -> None:
+def test_it_never_strikes_without_saying_so(struck: list[float]) -> None:
     for count in range(500):
         before = len(struck)
         limit = deadline.arm(0.02 + count % 20 / 100)
         time.sleep(0.00005)
         hit = limit.disarm()
-        assert len(struck) - before == int(hit)
+        # A limit that ends while it is taken away may say so without a signal.
+        assert len(struck) - before <= int(hit)
+    after = len(struck)
+    time.sleep(0.05)
+    assert len(struck) == after

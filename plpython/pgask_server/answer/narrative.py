@@ -38,7 +38,9 @@ def compose(answer: Answer) -> str:
         values = "a value" if len(answer.missing) == 1 else "values"
         return f"The question needs {values} for {names}."
     if answer.outcome == "several_match":
-        return "More than one saved question fits this one."
+        if len(answer.choices) == 1:
+            return "No saved question fits for certain; one comes near."
+        return "More than one saved question may be meant."
     if answer.tables:
         return _compose_results(answer)
     if answer.evidence and answer.outcome == "answered":
@@ -71,10 +73,13 @@ def _compose_results(answer: Answer) -> str:
 
 def bound_values(answer: Answer) -> dict[str, str]:
     """The bound values as a person reads them, by parameter name, without those that are NULL."""
+    # In the order of the question: jsonb does not keep that of its keys.
+    prompt = answer.canonical_prompt or ""
+    places = {name: prompt.find(f"{{{name}}}") for name in answer.params}
     return {
-        name: text.cut(text.clean(answer.bound.get(name, _plain(value))), 60)
-        for name, value in answer.params.items()
-        if value is not None
+        name: text.cut(text.clean(answer.bound.get(name, _plain(answer.params[name]))), 60)
+        for name in sorted(places, key=lambda name: (places[name] < 0, places[name], name))
+        if answer.params[name] is not None
     }
 
 

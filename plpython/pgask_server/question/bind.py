@@ -6,8 +6,8 @@ import datetime
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
-from pgask_server.database import Database
 from pgask_server.errors import ParameterInvalid
 from pgask_server.question.dates import find_periods
 from pgask_server.question.link import ValueLinker, Viewer, viewer_of
@@ -17,6 +17,9 @@ from pgask_server.question.place import Place, Prompt, read_prompt
 from pgask_server.question.proposal import Proposal, Reading, proposals
 from pgask_server.question.value_index import Link, ValueIndex
 from pgask_server.question.words import split_words
+
+if TYPE_CHECKING:
+    from pgask_server.database import Database
 
 LONGEST_QUESTION = 4000
 """Characters of a question that are read; the rest is cut off."""

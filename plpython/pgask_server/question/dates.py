@@ -90,14 +90,14 @@ def _year(match: re.Match[str]) -> int:
     return int(match["year"])
 
 
-def _full_day(match: re.Match[str], today: datetime.date) -> tuple[datetime.date, datetime.date]:
+def _full_day(match: re.Match[str], _today: datetime.date) -> tuple[datetime.date, datetime.date]:
     month = match["month"].lower()
     day = datetime.date(_year(match), _MONTHS.get(month) or int(month), int(match["day"]))
     return day, day
 
 
 def _slashed(
-    match: re.Match[str], today: datetime.date
+    match: re.Match[str], _today: datetime.date
 ) -> tuple[datetime.date, datetime.date] | None:
     one, two = int(match["one"]), int(match["two"])
     # 3/4/2025 is March or April, depending on who writes: not to be guessed.
@@ -106,6 +106,23 @@ def _slashed(
     month, day = (one, two) if one <= 12 else (two, one)
     found = datetime.date(_year(match), month, day)
     return found, found
+
+
+def _month_of_year(
+    match: re.Match[str], _today: datetime.date
+) -> tuple[datetime.date, datetime.date]:
+    month = match["month"].lower()
+    return month_of(_year(match), _MONTHS.get(month) or int(month))
+
+
+def _quarter_of_year(
+    match: re.Match[str], _today: datetime.date
+) -> tuple[datetime.date, datetime.date]:
+    return quarter_of(_year(match), int(match["quarter"]))
+
+
+def _whole_year(match: re.Match[str], _today: datetime.date) -> tuple[datetime.date, datetime.date]:
+    return year_of(_year(match))
 
 
 def _day_of_month(
@@ -139,16 +156,16 @@ def _ordinal_quarter(
 
 
 def _rolling(match: re.Match[str], today: datetime.date) -> tuple[datetime.date, datetime.date]:
-    return back_from(today, _count(match), cast(Unit, match["unit"].lower())), today
+    return back_from(today, _count(match), cast("Unit", match["unit"].lower())), today
 
 
 def _ago(match: re.Match[str], today: datetime.date) -> tuple[datetime.date, datetime.date]:
-    unit = cast(Unit, match["unit"].lower())
+    unit = cast("Unit", match["unit"].lower())
     return unit_around(back_from(today, _count(match), unit), unit)
 
 
 def _shifted(match: re.Match[str], today: datetime.date) -> tuple[datetime.date, datetime.date]:
-    unit = cast(Unit, match["unit"].lower())
+    unit = cast("Unit", match["unit"].lower())
     return unit_around(today, unit, _SHIFTS[match["shift"].lower()])
 
 
@@ -165,10 +182,10 @@ def _named_day(match: re.Match[str], today: datetime.date) -> tuple[datetime.dat
 
 def _to_date(match: re.Match[str], today: datetime.date) -> tuple[datetime.date, datetime.date]:
     unit = {"y": "year", "m": "month", "q": "quarter", "w": "week"}[match.group()[0].lower()]
-    return unit_around(today, cast(Unit, unit))[0], today
+    return unit_around(today, cast("Unit", unit))[0], today
 
 
-def _decade(match: re.Match[str], today: datetime.date) -> tuple[datetime.date, datetime.date]:
+def _decade(match: re.Match[str], _today: datetime.date) -> tuple[datetime.date, datetime.date]:
     first = int(match["decade"])
     first += 0 if first >= 1900 else 1900
     return datetime.date(first, 1, 1), datetime.date(first + 9, 12, 31)
@@ -180,64 +197,65 @@ def _count(match: re.Match[str]) -> int:
 
 
 # In order: what stands earlier takes its characters from what stands later.
+_WRITTEN: tuple[tuple[str, _Reader, Unit, bool], ...] = (
+    (rf"{_YEAR}-(?P<month>\d\d)-(?P<day>\d\d){_TIME}", _full_day, "day", True),
+    (rf"{_YEAR}/(?P<month>\d\d)/(?P<day>\d\d)", _full_day, "day", True),
+    (rf"(?P<day>\d\d?)\.(?P<month>\d\d?)\.{_YEAR}", _full_day, "day", True),
+    (rf"(?P<one>\d\d?)/(?P<two>\d\d?)/{_YEAR}", _slashed, "day", True),
+    (rf"{_DAY}(?:\s+of)?\s+{_MONTH},?\s+{_YEAR}", _full_day, "day", True),
+    (rf"{_MONTH}\s+(?:the\s+)?{_DAY},?\s+{_YEAR}", _full_day, "day", True),
+    (
+        rf"{_MONTH}(?:\s+of)?,?\s+{_YEAR}",
+        _month_of_year,
+        "month",
+        True,
+    ),
+    (
+        rf"{_YEAR}-(?P<month>0[1-9]|1[0-2])",
+        _month_of_year,
+        "month",
+        True,
+    ),
+    (
+        rf"q(?P<quarter>[1-4])(?:\s+of)?[\s/-]*{_YEAR}",
+        _quarter_of_year,
+        "quarter",
+        True,
+    ),
+    (
+        rf"{_YEAR}[\s/-]*q(?P<quarter>[1-4])",
+        _quarter_of_year,
+        "quarter",
+        True,
+    ),
+    (
+        rf"{_ORDINAL}\s+quarter(?:\s+(?:of\s+|in\s+)?{_YEAR})?",
+        _ordinal_quarter,
+        "quarter",
+        True,
+    ),
+    (rf"{_DAY}(?:\s+of)?\s+{_MONTH}", _day_of_month, "day", False),
+    (rf"{_MONTH}\s+(?:the\s+)?{_DAY}", _day_of_month, "day", False),
+    (r"q(?P<quarter>[1-4])", _quarter_alone, "quarter", False),
+    (rf"(?:the\s+)?(?:last|past|previous)\s+{_COUNT}\s+{_UNIT}s", _rolling, "range", True),
+    (rf"{_COUNT}\s+{_UNIT}s?\s+ago", _ago, "day", True),
+    (rf"(?:the\s+)?{_SHIFT}\s+{_UNIT}", _shifted, "range", True),
+    (
+        rf"(?:(?:last|on|since|until|past)\s+)(?P<weekday>{'|'.join(_WEEKDAYS)})",
+        _weekday,
+        "day",
+        True,
+    ),
+    (r"today|yesterday|tomorrow|now", _named_day, "day", True),
+    (r"(?:year|month|quarter|week)[\s-]to[\s-]date|ytd|mtd|qtd", _to_date, "range", True),
+    (r"(?:the\s+)?(?P<decade>(?:19|20)\d0)['’]?s", _decade, "decade", True),
+    (r"(?:the\s+)?['’]?(?P<decade>[2-9]0)['’]?s", _decade, "decade", True),
+    (_YEAR, _whole_year, "year", True),
+    (_MONTH, _month_alone, "month", False),
+)
 _FORMS: tuple[tuple[re.Pattern[str], _Reader, Unit, bool], ...] = tuple(
     (re.compile(rf"(?<![\w.,/-])(?:{pattern})(?![\w/])(?!-\d)", re.IGNORECASE), reader, unit, dated)
-    for pattern, reader, unit, dated in (
-        (rf"{_YEAR}-(?P<month>\d\d)-(?P<day>\d\d){_TIME}", _full_day, "day", True),
-        (rf"{_YEAR}/(?P<month>\d\d)/(?P<day>\d\d)", _full_day, "day", True),
-        (rf"(?P<day>\d\d?)\.(?P<month>\d\d?)\.{_YEAR}", _full_day, "day", True),
-        (rf"(?P<one>\d\d?)/(?P<two>\d\d?)/{_YEAR}", _slashed, "day", True),
-        (rf"{_DAY}(?:\s+of)?\s+{_MONTH},?\s+{_YEAR}", _full_day, "day", True),
-        (rf"{_MONTH}\s+(?:the\s+)?{_DAY},?\s+{_YEAR}", _full_day, "day", True),
-        (
-            rf"{_MONTH}(?:\s+of)?,?\s+{_YEAR}",
-            lambda m, _: month_of(_year(m), _MONTHS[m["month"].lower()]),
-            "month",
-            True,
-        ),
-        (
-            rf"{_YEAR}-(?P<month>0[1-9]|1[0-2])",
-            lambda m, _: month_of(_year(m), int(m["month"])),
-            "month",
-            True,
-        ),
-        (
-            rf"q(?P<quarter>[1-4])(?:\s+of)?[\s/-]*{_YEAR}",
-            lambda m, _: quarter_of(_year(m), int(m["quarter"])),
-            "quarter",
-            True,
-        ),
-        (
-            rf"{_YEAR}[\s/-]*q(?P<quarter>[1-4])",
-            lambda m, _: quarter_of(_year(m), int(m["quarter"])),
-            "quarter",
-            True,
-        ),
-        (
-            rf"{_ORDINAL}\s+quarter(?:\s+(?:of\s+|in\s+)?{_YEAR})?",
-            _ordinal_quarter,
-            "quarter",
-            True,
-        ),
-        (rf"{_DAY}(?:\s+of)?\s+{_MONTH}", _day_of_month, "day", False),
-        (rf"{_MONTH}\s+(?:the\s+)?{_DAY}", _day_of_month, "day", False),
-        (r"q(?P<quarter>[1-4])", _quarter_alone, "quarter", False),
-        (rf"(?:the\s+)?(?:last|past|previous)\s+{_COUNT}\s+{_UNIT}s", _rolling, "range", True),
-        (rf"{_COUNT}\s+{_UNIT}s?\s+ago", _ago, "day", True),
-        (rf"(?:the\s+)?{_SHIFT}\s+{_UNIT}", _shifted, "range", True),
-        (
-            rf"(?:(?:last|on|since|until|past)\s+)(?P<weekday>{'|'.join(_WEEKDAYS)})",
-            _weekday,
-            "day",
-            True,
-        ),
-        (r"today|yesterday|tomorrow|now", _named_day, "day", True),
-        (r"(?:year|month|quarter|week)[\s-]to[\s-]date|ytd|mtd|qtd", _to_date, "range", True),
-        (r"(?:the\s+)?(?P<decade>(?:19|20)\d0)['’]?s", _decade, "decade", True),
-        (r"(?:the\s+)?['’]?(?P<decade>[2-9]0)['’]?s", _decade, "decade", True),
-        (_YEAR, lambda m, _: year_of(_year(m)), "year", True),
-        (_MONTH, _month_alone, "month", False),
-    )
+    for pattern, reader, unit, dated in _WRITTEN
 )
 _WEAK_MONTHS = frozenset({"may", "march", "mar", "jan", "jun", "sep", "dec", "oct", "apr", "aug"})
 _BEFORE_MONTH = re.compile(
@@ -245,14 +263,15 @@ _BEFORE_MONTH = re.compile(
     r"last|this|next|early|late|mid)\s+|[-–—]\s*)\Z",
     re.IGNORECASE,
 )
-_DIRECTIONS: tuple[tuple[re.Pattern[str], Direction], ...] = (
-    (re.compile(r"\b(?:since|starting(?:\s+in|\s+on)?|from)\s+(?:the\s+)?\Z", re.I), "since"),
-    (re.compile(r"\b(?:after|later\s+than|newer\s+than)\s+(?:the\s+)?\Z", re.I), "after"),
-    (re.compile(r"\b(?:until|till|up\s+to|by|to|through|thru)\s+(?:the\s+)?\Z", re.I), "until"),
-    (
-        re.compile(r"\b(?:before|earlier\s+than|older\s+than|prior\s+to)\s+(?:the\s+)?\Z", re.I),
-        "before",
-    ),
+_DIRECTION_WORDS: tuple[tuple[str, Direction], ...] = (
+    (r"since|starting(?:\s+in|\s+on)?|from", "since"),
+    (r"after|later\s+than|newer\s+than", "after"),
+    (r"until|till|up\s+to|by|to|through|thru", "until"),
+    (r"before|earlier\s+than|older\s+than|prior\s+to", "before"),
+)
+_DIRECTIONS: tuple[tuple[re.Pattern[str], Direction], ...] = tuple(
+    (re.compile(rf"\b(?:{words})\s+(?:the\s+)?\Z", re.IGNORECASE), direction)
+    for words, direction in _DIRECTION_WORDS
 )
 _JOINED = re.compile(r"\s*(?:[-–—]|to|until|till|through|thru|and)\s*(?:the\s+)?\Z", re.IGNORECASE)
 _BETWEEN = re.compile(r"\b(?:between|from|since)\s+(?:the\s+)?\Z", re.IGNORECASE)
@@ -305,9 +324,9 @@ def _unit(match: re.Match[str], unit: Unit) -> Unit:
     """The calendar unit of "last month", which its form calls a range."""
     groups = match.groupdict()
     if unit == "range" and groups.get("shift") is not None:
-        return cast(Unit, groups["unit"].lower())
+        return cast("Unit", groups["unit"].lower())
     if groups.get("count") is not None and unit == "day":
-        return cast(Unit, groups["unit"].lower())
+        return cast("Unit", groups["unit"].lower())
     return unit
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from pgask_server.question.bind import Binding
-from pgask_server.question.proposal import Reading
-from pgask_server.question.saved import Saved
 from pgask_server.question.score import Evidence
 from pgask_server.question.shape import contradictions, differences, opposites, turned
 from pgask_server.question.words import (
@@ -17,17 +15,30 @@ from pgask_server.question.words import (
     content_words,
     same_words,
     split_words,
-    stem,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pgask_server.question.bind import Binding
+    from pgask_server.question.proposal import Reading
+    from pgask_server.question.saved import Saved
+
 _QUOTED = re.compile(r"""(?<!\w)(?:"[^"]+"|'[^']{2,}'|“[^”]+”)(?!\w)""")
+
 
 @dataclass(slots=True)
 class Asked:
     """A question, and what all of its candidates are compared with."""
 
     reading: Reading
+    words: frozenset[str] = field(init=False)
+    names: Sequence[tuple[str, int, int]] = field(init=False)
     _content: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+
+    def __post_init__(self) -> None:
+        self.words = frozenset(word.folded for word in self.reading.words)
+        self.names = _placed_names(self.reading.text, self.reading.words)
 
     def content(self, text: str) -> frozenset[str]:
         """The content words of a form of the question, synonyms as one."""
@@ -41,6 +52,7 @@ class Asked:
 def weigh(
     asked: Asked,
     masked: str,
+    said: str,
     saved: Saved,
     binding: Binding,
     similarity: float,
@@ -48,44 +60,35 @@ def weigh(
 ) -> Evidence:
     """The evidence for one candidate.
 
-    masked: the question's masked form under its binding. linked: the characters of the question
-    that name a value for any candidate.
+    masked: the question's masked form under its binding; said: the masked prompt without the
+    places that the question leaves out. linked: the characters of the question that name a value
+    for any candidate.
     """
-    mine = asked.content(masked)
-    theirs = saved.content
-    # A place that took its default need not be said.
-    silent = {
-        stem(word)
-        for name in binding.values
-        if name not in binding.spans
-        for word in name.split("_")
-    }
+    mine, theirs = asked.content(masked), _prompt_content(said)
     shared = len(mine & theirs)
-    expected = (theirs - silent) | (mine & theirs)
-    known = theirs | saved.vocabulary
-    prompt = saved.canonical_prompt
     return Evidence(
         similarity=similarity,
         covered=shared / (len(mine) or 1),
-        recalled=shared / (len(expected) or 1),
-        explained=len(mine & known) / (len(mine) or 1),
+        recalled=shared / (len(theirs) or 1),
+        explained=len(mine & (theirs | saved.vocabulary)) / (len(mine) or 1),
         filled=bool(binding.spans) and not binding.missing,
         missing=len(binding.missing),
-        leftover=leftovers(asked.reading, binding, prompt, linked),
-        differences=len(differences(masked, saved.masked)),
-        contradictions=len(contradictions(masked, saved.masked, saved.traits)),
-        opposites=opposites(masked, saved.masked),
-        turned=turned(masked, saved.masked),
+        leftover=leftovers(asked, binding, saved.canonical_prompt, linked),
+        differences=len(differences(masked, said)),
+        contradictions=len(contradictions(masked, said, saved.traits)),
+        opposites=opposites(masked, said),
+        turned=turned(masked, said),
     )
 
 
 def leftovers(
-    reading: Reading, binding: Binding, prompt: str, linked: Sequence[tuple[int, int]]
+    asked: Asked, binding: Binding, prompt: str, linked: Sequence[tuple[int, int]]
 ) -> int:
     """How many numbers, dates, names, values and quoted texts of the question nothing explains,
     and how many numbers and names of the prompt the question does not repeat."""
+    reading = asked.reading
     spans = list(binding.spans.values())
-    said = {word.folded for word in split_words(prompt)}
+    said, named = _prompt_words(prompt)
 
     def explained(start: int, end: int) -> bool:
         return any(a < end and start < b for a, b in spans)
@@ -107,18 +110,25 @@ def leftovers(
         words = [word.folded for word in split_words(reading.text[start:end])]
         if not all(word in said for word in words):
             found += 1
-    asked_words = {word.folded for word in reading.words}
-    missed = _names(prompt) | {word for word in said if word.isdigit()}
-    found += len(missed - asked_words)
-    for word, start, end in _placed_names(reading.text, reading.words):
+    found += len(named - asked.words)
+    for word, start, end in asked.names:
         inside = explained(start, end) or any(a < end and start < b for a, b in counted)
         found += not inside and word not in said
     return found
 
 
-def _names(text: str) -> frozenset[str]:
-    """The folded words of `text` that are written as proper names."""
-    return frozenset(word for word, _, _ in _placed_names(text, split_words(text)))
+@lru_cache(maxsize=2048)
+def _prompt_words(prompt: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The folded words of a prompt, and those of them that are names or numbers."""
+    words = split_words(prompt)
+    said = frozenset(word.folded for word in words)
+    named = {word for word, _, _ in _placed_names(prompt, words)}
+    return said, frozenset(named | {word for word in said if word.isdigit()})
+
+
+@lru_cache(maxsize=2048)
+def _prompt_content(said: str) -> frozenset[str]:
+    return same_words(content_words(said)) - {"given"}
 
 
 def _placed_names(text: str, words: Sequence[Word]) -> list[tuple[str, int, int]]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from pgask_server.database import Database, DatabaseError
 from pgask_server.errors import QuestionInvalid
 from pgask_server.question.value_index import Link, ValueIndex, phrases
 from pgask_server.question.words import Word, normal_phrase
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 MOST_DISTINCT = 10_000
 """Columns of up to so many distinct values are kept in the session."""
@@ -93,7 +95,7 @@ class ValueLinker:
         if cached.note is not None:
             return ()
         rows = db.execute(_SIMILAR, ("text", "text[]"), (column, [text.replace("\0", " ")[:200]]))
-        return tuple(cast(str, row["value"]) for row in rows)[:count]
+        return tuple(cast("str", row["value"]) for row in rows)[:count]
 
     def note(self, column: str, viewer: Viewer) -> str | None:
         """Why `column` cannot be read by the viewer, if that was found in this transaction."""
@@ -120,7 +122,7 @@ class ValueLinker:
         else:
             key = lasting if described.stable else passing
             rows = db.execute(_VALUES, ("text", "integer"), (column, MOST_DISTINCT + 1))
-            values = tuple(cast(str, row["value"]) for row in rows)
+            values = tuple(cast("str", row["value"]) for row in rows)
             former = self._columns.get(lasting)
             if len(values) > MOST_DISTINCT:
                 cached = _Cached(None, (), now)
@@ -148,7 +150,7 @@ class ValueLinker:
         )
         found: dict[str, list[str]] = {}
         for row in rows:
-            found.setdefault(cast(str, row["phrase"]), []).append(cast(str, row["value"]))
+            found.setdefault(cast("str", row["phrase"]), []).append(cast("str", row["value"]))
         # The values that came back are few: the same rules as for a small column decide.
         values = sorted({value for several in found.values() for value in several})
         return ValueIndex(tuple(values), partial=False).links(words, known)
@@ -166,7 +168,7 @@ def _describe(db: Database, column: str) -> _Described | None:
     if not rows:
         return None
     row = rows[0]
-    return _Described(cast(str, row["type"]), bool(row["readable"]), bool(row["stable"]))
+    return _Described(cast("str", row["type"]), bool(row["readable"]), bool(row["stable"]))
 
 
 def check_column(db: Database, parameter: str, column: str) -> None:
@@ -195,4 +197,4 @@ def check_column(db: Database, parameter: str, column: str) -> None:
 def viewer_of(db: Database) -> Viewer:
     """The current role and transaction."""
     row = db.execute(_SESSION)[0]
-    return Viewer(cast(str, row["role"]), cast(str, row["now"]))
+    return Viewer(cast("str", row["role"]), cast("str", row["now"]))

@@ -7,10 +7,14 @@ towards another one that happens to name it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from pgask_server.question.parameter import Parameter
 from pgask_server.question.words import normal_phrase
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from pgask_server.question.parameter import Parameter
 
 _PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _BARE = frozenset({"name", "id", "code", "key", "title"})
@@ -30,11 +34,18 @@ def noun(parameter: Parameter) -> str:
     return words
 
 
-def masked_prompt(canonical_prompt: str, parameters: Sequence[Parameter]) -> str:
-    """The text behind a saved question's vector: each {name} place as "a given <noun>"."""
+def masked_prompt(
+    canonical_prompt: str, parameters: Sequence[Parameter], silent: Collection[str] = ()
+) -> str:
+    """The text behind a saved question's vector: each {name} place as "a given <noun>".
+
+    silent: parameters whose places are left out, as a person leaves out what has a default.
+    """
     by_name = {parameter.name: parameter for parameter in parameters}
 
     def given(match: re.Match[str]) -> str:
+        if match.group(1) in silent:
+            return ""
         parameter = by_name.get(match.group(1))
         return match.group() if parameter is None else f"a given {noun(parameter)}"
 
@@ -51,7 +62,7 @@ def masked_question(
     for name, (start, end) in sorted(spans.items(), key=lambda item: (item[1], item[0])):
         # The two ends of one range share their words: say both, once each.
         joint = "" if start >= place else " and "
-        pieces.append(question[place:start] if not joint else joint)
+        pieces.append(joint or question[place:start])
         pieces.append(f"a given {noun(by_name[name])}")
         place = max(place, end)
     pieces.append(question[place:])

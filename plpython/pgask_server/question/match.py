@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import datetime
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from pgask_server.database import Database
 from pgask_server.errors import ParameterInvalid
 from pgask_server.question.bind import (
     LONGEST_QUESTION,
@@ -23,19 +21,25 @@ from pgask_server.question.bind import (
 )
 from pgask_server.question.evidence import Asked, weigh
 from pgask_server.question.link import ValueLinker, Viewer
-from pgask_server.question.mask import exact_key, masked_question
-from pgask_server.question.parameter import Parameter
-from pgask_server.question.proposal import Reading
+from pgask_server.question.mask import exact_key, masked_prompt, masked_question
 from pgask_server.question.saved import Neighbour, Saved, SavedQuestions, Vector, nearest
 from pgask_server.question.score import (
     DEFAULT_MARGIN,
     DEFAULT_THRESHOLD,
     OFFERED,
+    OFFERED_CONFIDENCE,
     Evidence,
     confidence,
     rank_score,
 )
-from pgask_server.question.value_index import Link
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pgask_server.database import Database
+    from pgask_server.question.parameter import Parameter
+    from pgask_server.question.proposal import Reading
+    from pgask_server.question.value_index import Link
 
 
 class Embed(Protocol):
@@ -54,7 +58,7 @@ _CHOICES = 5
 _FIRST = 5
 _CLOSE = 0.15
 _WITHIN = 0.35
-_MOST_MASKED = 6
+_MOST_MASKED = 8
 _MOST_SEARCHED = 2
 _MOST_VECTORS = 512
 _SCOPE_BONUS = 0.02
@@ -103,6 +107,8 @@ class _Bound:
     saved: Saved
     binding: Binding
     masked: str
+    said: str
+    """The masked prompt without the places that the question leaves out."""
     similarity: float
 
 
@@ -211,14 +217,15 @@ class Matcher:
         ]
         self._embed_masked(embed, model, bound)
         known = {one.saved.id for one in bound}
-        for text in _fullest(bound):
-            for saved, similarity in search(self._vectors[model, text]):
+        for text in _fullest(bound)[:_MOST_SEARCHED]:
+            vector = self._vectors.get((model, text))
+            for saved, similarity in search(vector) if vector is not None else ():
                 if saved.id not in known:
                     known.add(saved.id)
                     one = self._bound(db, reading, saved, similarity, given, viewer)
                     # Near to the masked form: that counts only if it is this question's form too.
                     raw = 0.0 if one.masked != text else similarity
-                    bound.append(_Bound(saved, one.binding, one.masked, raw))
+                    bound.append(replace(one, similarity=raw))
         self._embed_masked(embed, model, bound)
         return _decide(
             asked, [self._better(model, one) for one in bound], scope_key, threshold, margin
@@ -254,12 +261,18 @@ class Matcher:
         masked = masked_question(reading.text, binding.spans, saved.parameters)
         # A name that the question does not have speaks against it.
         strangers = sum(name not in binding.values for name in given)
-        return _Bound(saved, binding, masked, similarity - 0.2 * min(strangers, 2))
+        # What has no default must be said: a question that lacks it is less likely this one.
+        silent = binding.values.keys() - binding.spans.keys() - set(binding.missing)
+        said = masked_prompt(saved.canonical_prompt, saved.parameters, silent)
+        return _Bound(saved, binding, masked, said, similarity - 0.2 * min(strangers, 2))
 
     def _embed_masked(self, embed: Embed, model: str, bound: Sequence[_Bound]) -> None:
         """Have the vectors of the masked forms at hand, those of the first few at least."""
-        texts = list(dict.fromkeys(one.masked for one in bound if one.binding.spans))
-        unknown = [text for text in texts[:_MOST_MASKED] if (model, text) not in self._vectors]
+        texts = dict.fromkeys(_fullest(bound)[:_MOST_MASKED])
+        texts.update(
+            dict.fromkeys(one.said for one in bound[:_FIRST] if one.said != one.saved.masked)
+        )
+        unknown = [text for text in texts if (model, text) not in self._vectors]
         if unknown:
             for text, vector in zip(unknown, embed(unknown), strict=True):
                 self._vectors[model, text] = vector
@@ -268,12 +281,15 @@ class Matcher:
 
     def _better(self, model: str, one: _Bound) -> _Bound:
         """`one` with the similarity of the better of the raw and the masked question."""
-        vector = self._vectors.get((model, one.masked)) if one.binding.spans else None
+        vector = self._vectors.get((model, one.masked))
         if vector is None:
             return one
         mine = one.saved.vector
         similarity = max(one.similarity, float(np.dot(vector[: len(mine)], mine)))
-        return _Bound(one.saved, one.binding, one.masked, similarity)
+        said = self._vectors.get((model, one.said))
+        if said is not None:
+            similarity = max(similarity, float(np.dot(vector, said)))
+        return replace(one, similarity=similarity)
 
     def _finished(
         self,
@@ -311,7 +327,7 @@ def _decide(
     linked = _linked(bound)
     for one in bound:
         evidence = weigh(
-            asked, one.masked, one.saved, one.binding, one.similarity, linked
+            asked, one.masked, one.said, one.saved, one.binding, one.similarity, linked
         )
         score = rank_score(evidence)
         if one.saved.scope_key == scope_key and scope_key != "global":
@@ -330,7 +346,12 @@ def _decide(
         first_distance = distance if at == 0 else first_distance
         candidates.append(
             Candidate(
-                one.saved, one.similarity, confidence(evidence, distance), one.binding, evidence, distance
+                one.saved,
+                one.similarity,
+                confidence(evidence, distance),
+                one.binding,
+                evidence,
+                distance,
             )
         )
     if not candidates:
@@ -347,9 +368,14 @@ def _decide(
         and first_distance >= margin
         and first.similarity >= OFFERED
         and not first.evidence.opposites
+        and first.evidence.turned < 2
     ):
         return Match(first, nearest=shown)
-    likely = [candidate for candidate in candidates if candidate.similarity >= OFFERED]
+    likely = [
+        candidate
+        for candidate in candidates
+        if candidate.similarity >= OFFERED and candidate.confidence >= OFFERED_CONFIDENCE
+    ]
     return Match(choices=tuple(likely[:_CHOICES]), nearest=shown)
 
 
@@ -370,15 +396,18 @@ def _fullest(bound: Sequence[_Bound]) -> list[str]:
     """The masked forms that explain most of the question, the longest masked part first."""
     forms = {
         one.masked: sum(end - start for start, end in set(one.binding.spans.values()))
-        for one in bound[:_MOST_MASKED]
-        if one.binding.spans
+        for one in bound
     }
-    return sorted(forms, key=lambda form: -forms[form])[:_MOST_SEARCHED]
+    return sorted(forms, key=lambda form: -forms[form])
 
 
 def _exact(bound: Sequence[_Bound]) -> Saved | None:
     """The only question whose masked prompt is the masked question, word for word."""
-    same = [one.saved for one in bound if exact_key(one.masked) == one.saved.key]
+    same = [
+        one.saved
+        for one in bound
+        if exact_key(one.masked) == one.saved.key or exact_key(one.masked) == exact_key(one.said)
+    ]
     if same and all(saved.answer_key == same[0].answer_key for saved in same):
         return same[0]
     return None

@@ -5,12 +5,14 @@ from __future__ import annotations
 import datetime
 import json
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Literal, cast, get_args
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from pgask_server.errors import ParameterInvalid, QuestionInvalid
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 ParameterType = Literal["integer", "number", "text", "boolean", "date", "timestamp"]
 
@@ -70,7 +72,7 @@ def parse_parameters(
     """
     if isinstance(definition, str):
         try:
-            definition = cast(object, json.loads(definition))
+            definition = cast("object", json.loads(definition))
         except ValueError as error:
             raise QuestionInvalid("params is not valid JSON", detail=str(error)) from error
     if not isinstance(definition, list):
@@ -141,7 +143,7 @@ def _parse_one(entry: object) -> Parameter:
         required = default is None
     if not isinstance(required, bool):
         raise QuestionInvalid(f'parameter "{name}": required is true or false')
-    parameter = Parameter(name, cast(ParameterType, kind), required, column=column)
+    parameter = Parameter(name, cast("ParameterType", kind), required, column=column)
     if kind in ("text", "boolean") and (fields.get("min"), fields.get("max")) != (None, None):
         raise QuestionInvalid(f'parameter "{name}": a {kind} has no min and max')
 
@@ -163,7 +165,7 @@ def _parse_one(entry: object) -> Parameter:
         checked("min", fields.get("min"), parameter),
         checked("max", fields.get("max"), parameter),
         tuple(
-            cast(str, checked("values", value, parameter))
+            cast("str", checked("values", value, parameter))
             for value in cast("list[object]", values)
             if value is not None
         ),
@@ -399,7 +401,7 @@ def _comparable(parameter: Parameter, text: str) -> Decimal:
     moment = datetime.datetime.fromisoformat(text)
     if moment.tzinfo is not None:
         moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
-    since = moment - datetime.datetime.min
+    since = moment - datetime.datetime(1, 1, 1)  # noqa: DTZ001 - both are without a zone
     return Decimal(since.days * 86400 + since.seconds) + Decimal(since.microseconds) / 1_000_000
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from pgask_server.question.parameter import Parameter
 from pgask_server.question.words import STOP_WORDS, Word, split_words, stem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pgask_server.question.parameter import Parameter
 
 _PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from pgask_server.errors import ParameterInvalid
 from pgask_server.question.calendar import DAY
-from pgask_server.question.dates import Period
-from pgask_server.question.numbers import Number
 from pgask_server.question.parameter import Parameter, check_value
 from pgask_server.question.place import Place, fit
-from pgask_server.question.value_index import Link
 from pgask_server.question.words import STOP_WORDS, Word, stem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pgask_server.question.dates import Period
+    from pgask_server.question.numbers import Number
+    from pgask_server.question.value_index import Link
 
 _QUOTED = re.compile(
     r"""(?<!\w)(?:"([^"]{1,200})"|'([^']{1,200})'|“([^”]{1,200})”|‘([^’]{1,200})’)(?!\w)"""

@@ -18,7 +18,7 @@ from pgask_server.statement.analyse import analyse
 from pgask_server.vector_literal import vector_literal
 
 if TYPE_CHECKING:
-    from pgask_server.database import Database
+    from pgask_server.database import Database, Row
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
@@ -153,37 +153,36 @@ def refresh_builtin(db: Database, embed: Embed | None, model: str) -> None:
 
     embed: None where no model can be opened now: then vectors come with the next pass of work().
     """
+    major = db.execute(
+        "select (pg_catalog.current_setting('server_version_num')::integer / 10000)::text as major"
+    )
+    # The canonical text is the server's own spelling, which a new major version may change.
+    made_for = f"PostgreSQL {major[0]['major']}"
     present = {
         str(row["label"]): row
         for row in db.execute(
-            "select q.label, q.canonical_prompt, q.phrasings, q.params, q.embedding_model,"
-            " q.query_vector::text as vector from pgask.nl_query q where q.status = 'system'"
+            "select q.label, q.canonical_prompt, q.phrasings, q.params, q.notes,"
+            " q.embedding_model, q.derived_sqls, q.schema_fingerprint"
+            " from pgask.nl_query q where q.status = 'system'"
         )
     }
     for question in db.execute("select * from pgask._builtin_questions()"):
-        params = str(question["params"])
+        old = present.pop(str(question["label"]), None)
+        if (
+            old is not None
+            and old["embedding_model"] == model
+            and old["schema_fingerprint"] == made_for
+            and _is_unchanged(question, old)
+        ):
+            continue
         draft = check(
             db,
             str(question["canonical_prompt"]),
             str(question["sqls"]),
-            params,
+            str(question["params"]),
             None,
             phrasings=json.loads(str(question["phrasings"])),
         )
-        old = present.pop(str(question["label"]), None)
-        vector: str | None
-        if (
-            old is not None
-            and old["embedding_model"] == model
-            and old["canonical_prompt"] == draft.canonical_prompt
-            and json.loads(str(old["phrasings"])) == json.loads(draft.phrasings)
-            and json.loads(str(old["params"])) == json.loads(params)
-        ):
-            vector = str(old["vector"])
-        elif embed is not None:
-            vector = _vector(embed, draft.masked)
-        else:
-            vector = None
         db.execute(
             "select pgask._store_builtin_question($1, $2, $3, $4, $5, $6, $7, $8, $9)",
             ("text", "text", "jsonb", "text", "text", "jsonb", "jsonb", "text", "text"),
@@ -191,11 +190,11 @@ def refresh_builtin(db: Database, embed: Embed | None, model: str) -> None:
                 question["label"],
                 draft.canonical_prompt,
                 draft.phrasings,
-                vector,
-                None if vector is None else model,
+                None if embed is None else _vector(embed, draft.masked),
+                None if embed is None else model,
                 draft.derived_sqls,
-                params,
-                draft.fingerprint,
+                draft.params,
+                made_for,
                 question["notes"],
             ),
         )
@@ -205,6 +204,27 @@ def refresh_builtin(db: Database, embed: Embed | None, model: str) -> None:
             ("text",),
             (label,),
         )
+
+
+def _is_unchanged(question: Row, stored: Row) -> bool:
+    """Whether a built-in question stands in the table as it is written."""
+    written = [
+        {"sql": s["sql"], "display": s["display"], "title": s.get("title")}
+        for s in _statements(str(question["sqls"]), None)
+    ]
+    kept = [
+        {"sql": s["sql"], "display": s["display"], "title": s.get("title")}
+        for s in json.loads(str(stored["derived_sqls"]))
+    ]
+    return (
+        written == kept
+        and question["canonical_prompt"] == stored["canonical_prompt"]
+        and question["notes"] == stored["notes"]
+        and all(
+            json.loads(str(question[name])) == json.loads(str(stored[name]))
+            for name in ("phrasings", "params")
+        )
+    )
 
 
 def refresh_vectors(db: Database, embed: Embed, model: str) -> int:

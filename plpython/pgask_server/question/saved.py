@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pgask_server.database import Database, Row
 from pgask_server.question.mask import exact_key, masked_prompt
 from pgask_server.question.parameter import Parameter, parse_parameters
 from pgask_server.question.place import Prompt, read_prompt
 from pgask_server.question.shape import statement_traits, statement_words
 from pgask_server.question.value_index import ValueIndex
-from pgask_server.question.words import content_words, same_words
+from pgask_server.question.words import same_words
 from pgask_server.vector_literal import vector_literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pgask_server.database import Database, Row
 
 Vector = NDArray[np.float32]
 
@@ -43,8 +46,8 @@ where n.id = any ($1)"""
 class Saved:
     """A saved question.
 
-    statements: its derived_sqls, decoded, in order. content: the content words of its masked
-    prompt; vocabulary: the words that its statements name things by; traits: see shape.py.
+    statements: its derived_sqls, decoded, in order. vocabulary: the words that its statements name
+    things by; traits: see shape.py.
     """
 
     id: str
@@ -59,17 +62,12 @@ class Saved:
     prompt: Prompt
     masked: str
     key: str
-    traits: frozenset[str]
+    traits: frozenset[str] | None
     vector: Vector
-    content: frozenset[str]
     vocabulary: frozenset[str]
     lists: Mapping[str, ValueIndex]
-
-    @property
-    def answer_key(self) -> object:
-        """Equal for two questions that are answered by the same statements."""
-        texts = tuple(str(s.get("canonical") or s.get("sql")) for s in self.statements)
-        return texts or self.id
+    answer_key: object
+    """Equal for two questions that are answered by the same statements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +103,15 @@ def nearest(
     return Neighbourhood(
         tuple(
             Neighbour(
-                cast(str, row["id"]),
-                cast(str, row["revision"]),
-                float(cast(float, row["similarity"])),
+                cast("str", row["id"]),
+                cast("str", row["revision"]),
+                float(cast("float", row["similarity"])),
             )
             for row in rows
         ),
-        cast(str, rows[0]["role"]),
-        cast(str, rows[0]["now"]),
-        cast(str, rows[0]["today"]),
+        cast("str", rows[0]["role"]),
+        cast("str", rows[0]["now"]),
+        cast("str", rows[0]["today"]),
     )
 
 
@@ -132,7 +130,7 @@ class SavedQuestions:
         if unknown:
             for row in db.execute(_SAVED, ("uuid[]",), (unknown,)):
                 saved = read_saved(row)
-                self._kept[saved.id, cast(str, row["revision"])] = saved
+                self._kept[saved.id, cast("str", row["revision"])] = saved
         found: list[Saved] = []
         for one in near:
             saved = self._kept.get((one.id, one.revision))
@@ -146,19 +144,19 @@ class SavedQuestions:
 
 def read_saved(row: Row) -> Saved:
     """A row of pgask.nl_query (ids, jsonb and vector as text) as a saved question."""
-    parameters = parse_parameters(cast(str, row["params"]))
-    prompt_text = cast(str, row["canonical_prompt"])
-    statements = cast("list[Mapping[str, object]]", json.loads(cast(str, row["derived_sqls"])))
+    parameters = parse_parameters(cast("str", row["params"]))
+    prompt_text = cast("str", row["canonical_prompt"])
+    statements = cast("list[Mapping[str, object]]", json.loads(cast("str", row["derived_sqls"])))
     masked = masked_prompt(prompt_text, parameters)
     label = row["label"]
     fingerprint = row["schema_fingerprint"]
     return Saved(
-        id=cast(str, row["id"]),
+        id=cast("str", row["id"]),
         canonical_prompt=prompt_text,
         label=None if label is None else str(label),
-        status=cast(str, row["status"]),
-        scope_key=cast(str, row["scope_key"]),
-        version=cast(int, row["version"]),
+        status=cast("str", row["status"]),
+        scope_key=cast("str", row["scope_key"]),
+        version=cast("int", row["version"]),
         schema_fingerprint=None if fingerprint is None else str(fingerprint),
         parameters=parameters,
         statements=tuple(statements),
@@ -168,11 +166,14 @@ def read_saved(row: Row) -> Saved:
         traits=statement_traits(
             [str(statement.get("canonical") or statement.get("sql")) for statement in statements]
         ),
-        vector=_vector(cast(str, row["vector"])),
-        content=same_words(content_words(masked) - {"given"}),
+        vector=_vector(cast("str", row["vector"])),
         vocabulary=same_words(
             statement_words([str(statement.get("sql")) for statement in statements])
         ),
+        answer_key=tuple(
+            str(statement.get("canonical") or statement.get("sql")) for statement in statements
+        )
+        or cast("str", row["id"]),
         lists={p.name: ValueIndex(p.values) for p in parameters if p.values},
     )
 

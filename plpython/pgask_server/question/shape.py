@@ -7,10 +7,13 @@ each Y", "fewest" for "most") show in these traits.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from pgask_server.question.words import split_words, stem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _QUESTION_TRAITS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE))
@@ -18,30 +21,44 @@ _QUESTION_TRAITS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("count", r"how many|number of|count(?:s|ed)?(?: of)?"),
         (
             "group",
-            r"(?:for|in|of|by|to|from|at|with|on) (?:each|every|all the different)|per|each|every|"
-            r"broken down|grouped?|by (?:country|year|month|category|day|week|region|type)",
+            (
+                r"(?:for|in|of|by|to|from|at|with|on) (?:each|every|all the different)|"
+                r"per|each|every|"
+                r"broken down|grouped?|by (?:country|year|month|category|day|week|region|type)"
+            ),
         ),
         (
             "most",
-            r"most|highest|largest|biggest|greatest|maximum|max|longest|oldest|top|best|"
-            r"latest|newest|heaviest|tallest|leading|more than any",
+            (
+                r"most|highest|largest|biggest|greatest|maximum|max|longest|oldest|top|best|"
+                r"latest|newest|heaviest|tallest|leading|more than any"
+            ),
         ),
         (
             "least",
-            r"least|fewest|lowest|smallest|minimum|min|shortest|youngest|worst|earliest|"
-            r"cheapest|lightest|bottom",
+            (
+                r"least|fewest|lowest|smallest|minimum|min|shortest|youngest|worst|earliest|"
+                r"cheapest|lightest|bottom"
+            ),
         ),
         (
             "negation",
-            r"not|no|without|never|except|excluding|neither|nor|none|\w+n't|unused|"
-            r"missing|lack(?:s|ing)?|do(?:es)? ?n[o']t",
+            (
+                r"not|no|without|never|except|excluding|neither|nor|none|\w+n't|unused|"
+                r"missing|lack(?:s|ing)?|do(?:es)? ?n[o']t"
+            ),
         ),
         ("average", r"average|mean|avg"),
         ("sum", r"total|sum|altogether|overall|combined"),
         ("or", r"either|or"),
         ("both", r"both"),
-        ("sort", r"sort(?:ed|ing)?|order(?:ed)? (?:by|of)|in (?:\w+ )?order|alphabetical(?:ly)?|"
-                 r"ascending|descending|rank(?:ed)?|from (?:most|least|highest|lowest)\b.*\bto"),
+        (
+            "sort",
+            (
+                r"sort(?:ed|ing)?|order(?:ed)? (?:by|of)|in (?:\w+ )?order|alphabetical(?:ly)?|"
+                r"ascending|descending|rank(?:ed)?|from (?:most|least|highest|lowest)\b.*\bto"
+            ),
+        ),
     )
 )
 _STATEMENT_TRAITS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -105,14 +122,18 @@ _LEAST = frozenset(
     "least fewest lowest smallest minimum min shortest youngest worst earliest cheapest".split()
 )
 _SUPERLATIVES = _LEAST | frozenset(
-    "most highest largest biggest greatest maximum max longest oldest top best latest newest".split()
+    """most highest largest biggest greatest maximum max longest oldest top best latest
+    newest""".split()
 )
 _ASKING = frozenset(
     """a all also an and any are as at be been by can do doe did does different distinct each every
     find for from give given had ha has have how i in is it list many me much name of on please
-    return show tell that the their there they this to was were what which who whose with you""".split()
+    return show tell that the their there they this to was were what which who whose with
+    you""".split()
 )
-_SAME = {"biggest": "largest", "greatest": "largest", "many": "many"}
+_ATTRIBUTES = frozenset("name id title detail number code count description value given".split())
+"""What is asked for of a thing, so often said before or after it that the order tells nothing."""
+
 _OPPOSITE_WORDS = frozenset(word for pair in _OPPOSITES for side in pair for word in side)
 
 
@@ -122,8 +143,10 @@ def question_traits(text: str) -> frozenset[str]:
     return frozenset(name for name, pattern in _QUESTION_TRAITS if pattern.search(text))
 
 
-def statement_traits(sqls: Sequence[str]) -> frozenset[str]:
-    """The traits of statements; literals and quoted names say nothing."""
+def statement_traits(sqls: Sequence[str]) -> frozenset[str] | None:
+    """The traits of statements, None without any; literals and quoted names say nothing."""
+    if not sqls:
+        return None
     bare = " ; ".join(_LITERAL.sub(" ", sql) for sql in sqls)
     return frozenset(name for name, pattern in _STATEMENT_TRAITS if pattern.search(bare))
 
@@ -163,15 +186,17 @@ def opposites(question: str, prompt: str) -> int:
 @lru_cache(maxsize=1024)
 def _order(text: str) -> tuple[str, frozenset[str], frozenset[tuple[str, str]]]:
     """What a sentence asks for first, its words, and the word behind each superlative."""
-    words = [stem(_SAME.get(word.folded, word.folded)) for word in split_words(text)]
+    words = [stem(word.folded) for word in split_words(text)]
     content = [w for w in words if w not in _ASKING and w not in _SUPERLATIVES]
+    heads = [word for word in content if word not in _ATTRIBUTES]
     followed = frozenset(
         ("least" if word in _LEAST else "most", following)
         for at, word in enumerate(words)
         if word in _SUPERLATIVES
-        for following in [w for w in words[at + 1 : at + 3] if w not in _ASKING][:1]
+        for following in words[at + 1 : at + 3]
+        if following not in _ASKING and following not in _SUPERLATIVES
     )
-    return (content[0] if content else ""), frozenset(content), followed
+    return (heads[0] if heads else ""), frozenset(content), followed
 
 
 def turned(question: str, prompt: str) -> int:
@@ -182,9 +207,9 @@ def turned(question: str, prompt: str) -> int:
     """
     head, mine, most = _order(question)
     other_head, theirs, other_most = _order(prompt)
-    found = int(head != other_head and (head in theirs or other_head in mine))
+    found = int(head != other_head and head in theirs and other_head in mine)
     if most and other_most and most.isdisjoint(other_most):
-        found += 1
+        found += int(all(word in theirs for _, word in most))
     return found
 
 
@@ -193,13 +218,13 @@ def differences(question: str, prompt: str) -> frozenset[str]:
     return question_traits(question) ^ question_traits(prompt)
 
 
-def contradictions(question: str, prompt: str, statements: frozenset[str]) -> frozenset[str]:
+def contradictions(question: str, prompt: str, statements: frozenset[str] | None) -> frozenset[str]:
     """The traits in which `question` differs from both the saved prompt and its statements.
 
-    statements: see `statement_traits`; empty for an answer in words, which contradicts little.
+    statements: see `statement_traits`; None, an answer in words, contradicts little.
     """
     differing = differences(question, prompt)
-    if not statements:
+    if statements is None:
         return differing & {"negation"}
     asked = question_traits(question)
     return frozenset(name for name in differing if (name in asked) != (name in statements))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pgask_server.question.words import (
     COMMON_WORDS,
@@ -15,6 +15,9 @@ from pgask_server.question.words import (
     stem,
     trigrams,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 LONGEST_PHRASE = 5
 """Words of the longest group that is looked up."""

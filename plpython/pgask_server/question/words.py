@@ -18,7 +18,7 @@ STOP_WORDS = frozenset(
     that the their them then there these they this those through to too under until up upon us
     very want was we were what when where which while who whom whose why will with without would
     you your yours versus vs via within across among along since top first last best many new old
-    good bad total number count average sum per year month week day today yesterday tomorrow""".split()
+    good bad total number count average sum year month week day today yesterday tomorrow""".split()
 )
 """Words that never stand for a value on their own."""
 

@@ -1,0 +1,79 @@
+"""What decides between saved questions, without a model: masks, shapes, confidence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from pgask_server.question.mask import masked_prompt, masked_question
+from pgask_server.question.parameter import Parameter, ParameterType
+from pgask_server.question.score import Evidence, confidence, rank_score
+from pgask_server.question.shape import contradictions, opposites, statement_traits, turned
+
+SURE = Evidence(
+    similarity=0.9,
+    covered=1.0,
+    recalled=1.0,
+    explained=1.0,
+    filled=True,
+    missing=0,
+    leftover=0,
+    differences=0,
+    contradictions=0,
+    opposites=0,
+    turned=0,
+)
+
+
+def lines(name: str) -> list[list[str]]:
+    text = (Path(__file__).parent / "match" / name).read_text()
+    return [
+        [cell.strip() for cell in line.split("|")]
+        for line in text.splitlines()
+        if line and not line.startswith("#")
+    ]
+
+
+@pytest.mark.parametrize(("question", "prompt", "sql", "expected"), lines("shape.txt"))
+def test_a_question_that_asks_something_else_is_told_apart_by_its_shape(
+    question: str, prompt: str, sql: str, expected: str
+) -> None:
+    against = sorted(contradictions(question, prompt, statement_traits([sql])))
+    against += ["opposite"] * min(1, opposites(question, prompt))
+    against += ["turned"] * turned(question, prompt)
+    assert " ".join(against) == expected
+
+
+@pytest.mark.parametrize(("prompt", "parameters", "expected"), lines("mask.txt"))
+def test_a_prompt_is_masked(prompt: str, parameters: str, expected: str) -> None:
+    declared = [
+        Parameter(name, cast("ParameterType", kind))
+        for name, _, kind in (word.partition(":") for word in parameters.split())
+    ]
+    assert masked_prompt(prompt, declared) == expected
+
+
+def test_a_question_is_masked_as_its_prompt_is() -> None:
+    parameters = (Parameter("n", "integer"), Parameter("year", "integer"))
+    question = "top 5 songs of 2024?"
+    masked = masked_question(question, {"n": (4, 5), "year": (15, 19)}, parameters)
+    assert masked == "top a given number songs of a given year?"
+
+
+@pytest.mark.parametrize(
+    "worse",
+    [{"similarity": 0.5}, {"recalled": 0.2}, {"explained": 0.2}, {"missing": 1}, {"leftover": 1},
+     {"differences": 1}, {"contradictions": 1}, {"opposites": 1}, {"turned": 1}],
+)  # fmt: skip
+def test_whatever_speaks_against_a_question_lowers_its_confidence(worse: dict[str, float]) -> None:
+    less = replace(SURE, **worse)  # pyright: ignore[reportArgumentType]
+    assert confidence(less, 0.3) < confidence(SURE, 0.3)
+    assert confidence(SURE, 0.05) < confidence(SURE, 0.3)
+
+
+def test_the_order_follows_similarity_words_and_values() -> None:
+    assert rank_score(SURE) > rank_score(replace(SURE, similarity=0.8))
+    assert rank_score(SURE) > rank_score(replace(SURE, leftover=1, similarity=0.95))
