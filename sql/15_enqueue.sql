@@ -49,8 +49,11 @@ language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 as $function$
 begin
+    -- The predicate of the partial index, which finds the rows.
     delete from pgask.embedding_job j
-    where (j.source_schema, j.source_table) = (_forget_rows.source_schema, _forget_rows.source_table)
+    where j.status <> 'done'
+        and (j.source_schema, j.source_table)
+            = (_forget_rows.source_schema, _forget_rows.source_table)
         and (_forget_rows.source_ids is null or j.source_id = any (_forget_rows.source_ids));
     begin
         -- While the vector index is being built the table cannot be written: nobody's DELETE

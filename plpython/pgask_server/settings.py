@@ -136,8 +136,13 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("cell_limit", "10000", _integer(1, 10000000), "Characters kept of one value."),
     Setting("plan_cost_limit", None, _real(1, 1e15), "A statement planned above it is refused."),
     Setting("allowed_functions", None, _functions, "Volatile functions that questions may call."),
-    Setting("match_threshold", "0.70", _real(0, 1), "From this similarity a question matches."),
-    Setting("match_margin", "0.05", _real(0, 1), "The lead that the best match must have."),
+    Setting(
+        "match_threshold",
+        "0.75",
+        _real(0, 1),
+        "From this confidence a question is answered without asking back.",
+    ),
+    Setting("match_margin", "0.02", _real(0, 1), "The lead that the best match must have."),
     Setting("index_build_memory", "256MB", _memory, "Memory for building the vector index."),
 )
 

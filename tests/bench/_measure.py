@@ -96,8 +96,8 @@ def timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - before
 
 
-def in_turn(name: str, ours: Side, bare: Side, rounds: int, warm: int) -> Figure:
-    """Do both sides of each round, every second round the other way round.
+def in_turn(ours: Side, bare: Side, rounds: int, warm: int) -> list[tuple[float, float]]:
+    """Do both sides of each round, every second round the other way round; pairs of seconds.
 
     The first `warm` rounds do not count.
     """
@@ -109,7 +109,7 @@ def in_turn(name: str, ours: Side, bare: Side, rounds: int, warm: int) -> Figure
         else:
             first = ours(i)
             pairs.append((first, bare(i)))
-    return figure(name, pairs[warm:])
+    return pairs[warm:]
 
 
 def figure(name: str, pairs: Sequence[tuple[float, float]]) -> Figure:

@@ -11,7 +11,7 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, LiteralString
 
-from _measure import Connection, Figure, in_turn, scratch_database, show, timed
+from _measure import Connection, Figure, figure, in_turn, scratch_database, show, timed
 from rich.console import Console
 
 from pgask import Client
@@ -96,8 +96,8 @@ def _column(connection: Connection, sql: LiteralString) -> list[object]:
     return [value for (value,) in connection.execute(sql).fetchall()]
 
 
-def measure(connection: Connection, name: str, asked: Sequence[_Asked]) -> Figure:
-    """The ratio over these questions, one after the other."""
+def measure(connection: Connection, asked: Sequence[_Asked]) -> list[tuple[float, float]]:
+    """The seconds of both sides for each of these questions."""
 
     def ours(i: int) -> float:
         return timed(lambda: connection.execute("select ask(%s)", [asked[i].question]).fetchall())
@@ -116,7 +116,7 @@ def measure(connection: Connection, name: str, asked: Sequence[_Asked]) -> Figur
 
         return seconds + timed(rest)
 
-    return in_turn(name, ours, bare, len(asked) - _WARM, _WARM)
+    return in_turn(ours, bare, len(asked) - _WARM, _WARM)
 
 
 def answered(url: str, label: str, asked: Sequence[_Asked]) -> list[_Asked]:
@@ -141,9 +141,13 @@ def main() -> None:
             prepare(client, url, Console(file=io.StringIO()))
         connection.execute("analyze")
         figures: list[Figure] = []
+        everything: list[tuple[float, float]] = []
         for label in _WORDINGS:
             asked = answered(url, label, questions(connection, label, chance))
-            figures.append(measure(connection, f"{label} ({len(asked)} asked)", asked))
+            pairs = measure(connection, asked)
+            figures.append(figure(f"{label} ({len(pairs)})", pairs))
+            everything += pairs
+        figures.append(figure(f"all ({len(everything)})", everything))
         show(
             connection,
             "ask(), warm, against one call of the model, the nearest question and its SQL",

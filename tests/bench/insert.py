@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, LiteralString
 
-from _measure import Connection, Figure, in_turn, scratch_database, show, timed
+from _measure import Connection, Figure, figure, in_turn, scratch_database, show, timed
 from psycopg.sql import SQL, Identifier
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _ROWS = 20_000
-_ROUNDS = 11
+_ROUNDS = 15
 _WARM = 2
 
 _TABLE: LiteralString = """
@@ -28,8 +28,8 @@ insert into bench.{} (id, title, body, category)
 select s.id, s.title, s.body, s.category from bench.{} s
 """
 _SOURCES: Mapping[str, LiteralString] = {
-    "short rows (title and category)": "''",
-    "articles (a body of 600 characters)": "left(repeat(md5(g::text) || ' ', 20), 600)",
+    "title and category": "''",
+    "and a body of 600 characters": "left(repeat(md5(g::text) || ' ', 20), 600)",
 }
 
 
@@ -53,7 +53,10 @@ def measure(connection: Connection, name: str, body: LiteralString) -> Figure:
         statement = SQL(_INSERT).format(Identifier(table), Identifier("source"))
         return timed(lambda: connection.execute(statement))
 
-    return in_turn(name, lambda _: insert("registered"), lambda _: insert("plain"), _ROUNDS, _WARM)
+    return figure(
+        name,
+        in_turn(lambda _: insert("registered"), lambda _: insert("plain"), _ROUNDS, _WARM),
+    )
 
 
 def main() -> None:

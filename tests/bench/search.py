@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, LiteralString
 
-from _measure import Connection, Figure, in_turn, scratch_database, show, timed
+from _measure import Connection, Figure, figure, in_turn, scratch_database, show, timed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,7 +69,7 @@ def measure(connection: Connection, name: str, queries: Sequence[str]) -> Figure
         ready = {"vector": row[1]}
         return float(str(row[0])) + timed(lambda: connection.execute(_READY, ready).fetchall())
 
-    return in_turn(name, ours, bare, _ROUNDS, _WARM)
+    return figure(name, in_turn(ours, bare, _ROUNDS, _WARM))
 
 
 def main() -> None:

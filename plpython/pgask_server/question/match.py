@@ -109,6 +109,8 @@ class _Bound:
     masked: str
     said: str
     """The masked prompt without the places that the question leaves out."""
+    otherwise: tuple[str, ...]
+    """The same of its other phrasings."""
     similarity: float
 
 
@@ -264,7 +266,12 @@ class Matcher:
         # What has no default must be said: a question that lacks it is less likely this one.
         silent = binding.values.keys() - binding.spans.keys() - set(binding.missing)
         said = masked_prompt(saved.canonical_prompt, saved.parameters, silent)
-        return _Bound(saved, binding, masked, said, similarity - 0.2 * min(strangers, 2))
+        otherwise = tuple(
+            masked_prompt(phrasing, saved.parameters, silent) for phrasing in saved.phrasings
+        )
+        return _Bound(
+            saved, binding, masked, said, otherwise, similarity - 0.2 * min(strangers, 2)
+        )
 
     def _embed_masked(self, embed: Embed, model: str, bound: Sequence[_Bound]) -> None:
         """Have the vectors of the masked forms at hand, those of the first few at least."""
@@ -326,10 +333,17 @@ def _decide(
     # same.
     linked = _linked(bound)
     for one in bound:
-        evidence = weigh(
-            asked, one.masked, one.said, one.saved, one.binding, one.similarity, linked
+        # The phrasing that is most like the question speaks for all of them.
+        score, evidence = max(
+            (
+                (rank_score(evidence), evidence)
+                for said in (one.said, *one.otherwise)
+                for evidence in [
+                    weigh(asked, one.masked, said, one.saved, one.binding, one.similarity, linked)
+                ]
+            ),
+            key=lambda weighed: weighed[0],
         )
-        score = rank_score(evidence)
         if one.saved.scope_key == scope_key and scope_key != "global":
             score += _SCOPE_BONUS
         scored.append((score, one, evidence))
@@ -406,7 +420,8 @@ def _exact(bound: Sequence[_Bound]) -> Saved | None:
     same = [
         one.saved
         for one in bound
-        if exact_key(one.masked) == one.saved.key or exact_key(one.masked) == exact_key(one.said)
+        if exact_key(one.masked) in one.saved.keys
+        or exact_key(one.masked) in {exact_key(said) for said in (one.said, *one.otherwise)}
     ]
     if same and all(saved.answer_key == same[0].answer_key for saved in same):
         return same[0]

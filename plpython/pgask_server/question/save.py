@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pgask_server.answer.value import DISPLAYS
 from pgask_server.errors import QuestionInvalid
+from pgask_server.question.link import check_column
 from pgask_server.question.mask import masked_prompt
 from pgask_server.question.parameter import Parameter, parse_parameters, places
 from pgask_server.statement.analyse import analyse
@@ -68,6 +69,9 @@ def check(
         raise QuestionInvalid("the canonical prompt is blank")
     statements = _statements(sqls, display)
     parameters = parse_parameters(params, prompt, [statement["sql"] for statement in statements])
+    for parameter in parameters:
+        if parameter.column is not None:
+            check_column(db, parameter.name, parameter.column)
     for phrasing in phrasings:
         if not phrasing.strip():
             raise QuestionInvalid("a phrasing is blank")

@@ -36,7 +36,7 @@ from pgask._nearest_questions($1, $2, $3, $4) q"""
 _SAVED = """
 select n.id::pg_catalog.text as id, n.canonical_prompt, n.label, n.status, n.scope_key, n.version,
     n.schema_fingerprint, n.params::pg_catalog.text as params,
-    n.derived_sqls::pg_catalog.text as derived_sqls, n.query_vector::pg_catalog.text as vector,
+    n.phrasings::pg_catalog.text as phrasings, n.derived_sqls::pg_catalog.text as derived_sqls, n.query_vector::pg_catalog.text as vector,
     n.version::pg_catalog.text || ' ' || n.updated_at::pg_catalog.text as revision
 from pgask.nl_query n
 where n.id = any ($1)"""
@@ -60,8 +60,10 @@ class Saved:
     parameters: tuple[Parameter, ...]
     statements: tuple[Mapping[str, object], ...]
     prompt: Prompt
+    phrasings: tuple[str, ...]
     masked: str
-    key: str
+    keys: frozenset[str]
+    """What the masked prompt and phrasings are compared by for being the same sentence."""
     traits: frozenset[str] | None
     vector: Vector
     vocabulary: frozenset[str]
@@ -147,6 +149,7 @@ def read_saved(row: Row) -> Saved:
     parameters = parse_parameters(cast("str", row["params"]))
     prompt_text = cast("str", row["canonical_prompt"])
     statements = cast("list[Mapping[str, object]]", json.loads(cast("str", row["derived_sqls"])))
+    phrasings = tuple(cast("list[str]", json.loads(cast("str", row["phrasings"]))))
     masked = masked_prompt(prompt_text, parameters)
     label = row["label"]
     fingerprint = row["schema_fingerprint"]
@@ -161,8 +164,12 @@ def read_saved(row: Row) -> Saved:
         parameters=parameters,
         statements=tuple(statements),
         prompt=read_prompt(parameters, prompt_text),
+        phrasings=phrasings,
         masked=masked,
-        key=exact_key(masked),
+        keys=frozenset(
+            exact_key(text)
+            for text in (masked, *(masked_prompt(one, parameters) for one in phrasings))
+        ),
         traits=statement_traits(
             [str(statement.get("canonical") or statement.get("sql")) for statement in statements]
         ),
