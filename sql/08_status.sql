@@ -53,9 +53,10 @@ left join (
     group by q.source_schema, q.source_table
 ) j on j.source_schema = r.source_schema and j.source_table = r.source_table;
 comment on view pgask.source_status is
-    'One row per source. rows: the planner''s estimate of its rows, NULL before the first '
-    'ANALYZE; embedded: source rows with at least one chunk; stale: embedded under another model or policy than the one in force; '
-    'pending, running, failed: jobs; oldest_pending: the age of the oldest waiting job.';
+    'One row per source. rows: the planner''s estimate of its rows, NULL before the first ANALYZE; '
+    'embedded: source rows with at least one chunk; stale: rows embedded under another model or '
+    'policy than the one in force; pending, running, failed: jobs; oldest_pending: the age of the '
+    'oldest waiting job.';
 
 
 create or replace view pgask.queue_status as

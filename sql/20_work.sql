@@ -1,7 +1,11 @@
 -- 20_work.sql: embedding_job -> claimed, read, rendered, chunked, embedded -> embedding
 
 create or replace function pgask._claim(
-    worker text, jobs integer, lease interval, only_schema text, only_table text,
+    worker text,
+    jobs integer,
+    lease interval,
+    only_schema text,
+    only_table text,
     except_sources text[] default '{}'
 )
 returns table (
@@ -398,8 +402,15 @@ begin
         return false;
     end if;
     perform set_config('maintenance_work_mem', _end_load.build_memory, true);
-    create index if not exists embedding_vector_hnsw
-        on pgask.embedding using hnsw (vector @vector@.vector_cosine_ops);
+    begin
+        create index if not exists embedding_vector_hnsw
+            on pgask.embedding using hnsw (vector @vector@.vector_cosine_ops);
+    exception when insufficient_resources then
+        -- Containers may have little shared memory.
+        set local max_parallel_maintenance_workers = 0;
+        create index if not exists embedding_vector_hnsw
+            on pgask.embedding using hnsw (vector @vector@.vector_cosine_ops);
+    end;
     return true;
 end
 $function$;

@@ -35,7 +35,7 @@ as $function$
 declare
     _source record;
 begin
-    select r.relation, r.template_columns, c.relkind, c.oid into _source
+    select r.relation, r.template_columns, r.key_columns, c.relkind, c.oid into _source
     from pgask.embedding_ingest_registry r
     left join pg_class c on c.oid = r.relation
     where (r.source_schema, r.source_table)
@@ -52,6 +52,13 @@ begin
     end if;
     if _source.relkind in ('r', 'p') and not row_security_active(_source.relation) then
         return 'all';
+    end if;
+    if not has_table_privilege(_source.relation, 'select') and exists (
+        select 1 from unnest(_source.key_columns) k (name)
+        where not has_column_privilege(_source.relation, k.name, 'select')
+    ) then
+        -- Which rows it sees cannot be told.
+        return 'none';
     end if;
     return 'rows';
 exception when undefined_column or undefined_table then
@@ -87,6 +94,10 @@ begin
         pgask._source_key_match(_source.relation, _source.key_columns, 's', '$1')
     ) into _visible using _row_is_visible.source_id;
     return _visible;
+exception when others then
+    -- A view that its reader may not evaluate, a foreign server that is away: one source's trouble
+    -- must not end the search, and shows nothing.
+    return false;
 end
 $function$;
 comment on function pgask._row_is_visible(text, text, text) is
@@ -141,7 +152,7 @@ create or replace function pgask._search_vector(
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
-set hnsw.iterative_scan = 'strict_order'
+set hnsw.iterative_scan = 'strict_order' -- noqa: PRS
 as $function$
 declare
     _where text := ' where e.embedding_model = $2'
@@ -204,6 +215,7 @@ as $function$
 declare
     _schema text;
     _table text;
+    _vector @vector@.vector;
 begin
     if search.k is null or search.k < 1 or search.k > 10000 then
         raise exception 'k is %', coalesce(search.k::text, 'null')
@@ -225,12 +237,20 @@ begin
     if coalesce(search.query, '') !~ '\S' then
         return;
     end if;
+    begin
+        _vector := pgask._embed_query(search.query);
+    exception when sqlstate 'PA202' then
+        if search.query ~ '[[:alnum:]]' then
+            raise;
+        end if;
+        return;  -- invisible or combining characters alone: nothing to look for
+    end;
     return query
     select s.source_schema, s.source_table, s.source_id, s.chunk_index, s.chunk_text,
         s.filter_values, s.similarity, s.similarity
     from pgask._search_vector(
-        pgask._embed_query(search.query), pgask._get_setting('embedding_model'), search.k, _schema,
-        _table, search.filter, search.min_similarity
+        _vector, pgask._get_setting('embedding_model'), search.k, _schema, _table, search.filter,
+        search.min_similarity
     ) s;
 end
 $function$;

@@ -142,9 +142,9 @@ alter table pgask.embedding_job set (
 comment on table pgask.embedding_job is
     'The queue: one row per source row that waits to be embedded, is being embedded, or failed. '
     'A finished job is removed, so that a fresh index means an empty queue. Its source is in the '
-    'registry by the functions that write it: a foreign key, checked per row, would double what the '
-    'trigger adds to an INSERT. So would a second index over all waiting jobs: the unique one, '
-    'source first, is the one by which they are claimed.';
+    'registry by the functions that write it: a foreign key, checked per row, would double what '
+    'the trigger adds to an INSERT. So would a second index over all waiting jobs: the unique '
+    'one, source first, is the one by which they are claimed.';
 comment on column pgask.embedding_job.generation is
     'Raised by each new change of the row: a worker finishes only the generation it claimed.';
 comment on column pgask.embedding_job.run_after is 'Not to be claimed before this (backoff).';

@@ -7,7 +7,7 @@ import platform
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,7 +70,7 @@ class Figure:
 
 
 @contextmanager
-def scratch_database() -> Iterator[tuple[str, Connection]]:
+def scratch_database() -> Generator[tuple[str, Connection]]:
     """The URL of a new database with pgask on the server of DATABASE_URL, and a connection.
 
     It has bench.embed(texts, batch), which embeds in batches and returns the seconds that took,

@@ -66,16 +66,22 @@ class Cluster:
 
     @staticmethod
     def _as_server() -> list[str]:
-        return ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+        if os.geteuid() != 0:
+            return []
+        runuser = shutil.which("runuser", path="/usr/sbin:/sbin:/usr/bin:/bin")
+        assert runuser is not None
+        return [runuser, "-u", "postgres", "--"]
 
 
 @pytest.fixture(scope="module")
 def cluster(pgask_server: TestServer, pgask_install: Install) -> Iterator[Cluster]:
     with psycopg.connect(pgask_server.url("postgres")) as connection:
-        config = connection.execute("select setting from pg_config where name = 'BINDIR'")
-        programs = Path(str(config.fetchone()[0]))  # pyright: ignore[reportOptionalSubscript]
-        server = int(connection.execute("select pg_backend_pid()").fetchone()[0])  # pyright: ignore
-        environment = _environment(server)
+        row = connection.execute(
+            "select setting, pg_backend_pid() from pg_config where name = 'BINDIR'"
+        ).fetchone()
+        assert row is not None
+        programs = Path(row[0])
+        environment = _environment(row[1])
     directory = Path(tempfile.mkdtemp(prefix="pgask-crash-"))
     if os.geteuid() == 0:
         shutil.chown(directory, "postgres")

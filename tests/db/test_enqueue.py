@@ -78,8 +78,8 @@ def _texts(connection: Connection) -> list[tuple[str, str]]:
         "insert into kb.note select i, 'row ' || i from generate_series(1, 3) i",
         "insert into kb.note values (1, 'a'), (2, 'b'), (3, 'c') on conflict do nothing",
         "with i as (insert into kb.note values (1, 'a'), (2, 'b'), (3, 'c') returning id) table i",
-        "merge into kb.note n using generate_series(1, 3) i on n.id = i"
-        " when not matched then insert values (i, 'row')",
+        """merge into kb.note n using generate_series(1, 3) i on n.id = i
+        when not matched then insert values (i, 'row')""",
         "prepare p as insert into kb.note values ($1, 'a'), (2, 'b'), (3, 'c'); execute p(1)",
     ],
 )

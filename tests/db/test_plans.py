@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from psycopg import Connection
     from psycopg.errors import Diagnostic
 
@@ -91,7 +90,7 @@ def test_the_statement_of_the_specification_walks_the_vector_index(explain: Expl
 
 def test_a_filter_can_use_its_index(explain: Explain) -> None:
     plan = explain(
-        "select count(*) from pgask.embedding where filter_values @> '{\"category\": \"c7\"}'"
+        'select count(*) from pgask.embedding where filter_values @> \'{"category": "c7"}\''
     )
     assert "embedding_filter_values_gin" in plan
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import time
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -73,7 +74,7 @@ def test_fixed_chunks_are_exact_slices_of_the_rendered_text(
     assert len(chunks) > 5
     assert [index for index, *_ in chunks] == list(range(len(chunks)))
     assert all(chunk == text[start:end] for _, start, end, chunk in chunks)
-    assert all(a[2] >= b[1] for a, b in zip(chunks, chunks[1:], strict=False))
+    assert all(a[2] >= b[1] for a, b in pairwise(chunks))
     stub_model.forget()
     kb.execute("select pgask.enqueue('kb.long')")
     kb.execute("call pgask.work()")

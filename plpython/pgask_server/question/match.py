@@ -269,9 +269,7 @@ class Matcher:
         otherwise = tuple(
             masked_prompt(phrasing, saved.parameters, silent) for phrasing in saved.phrasings
         )
-        return _Bound(
-            saved, binding, masked, said, otherwise, similarity - 0.2 * min(strangers, 2)
-        )
+        return _Bound(saved, binding, masked, said, otherwise, similarity - 0.2 * min(strangers, 2))
 
     def _embed_masked(self, embed: Embed, model: str, bound: Sequence[_Bound]) -> None:
         """Have the vectors of the masked forms at hand, those of the first few at least."""

@@ -36,7 +36,8 @@ from pgask._nearest_questions($1, $2, $3, $4) q"""
 _SAVED = """
 select n.id::pg_catalog.text as id, n.canonical_prompt, n.label, n.status, n.scope_key, n.version,
     n.schema_fingerprint, n.params::pg_catalog.text as params,
-    n.phrasings::pg_catalog.text as phrasings, n.derived_sqls::pg_catalog.text as derived_sqls, n.query_vector::pg_catalog.text as vector,
+    n.phrasings::pg_catalog.text as phrasings, n.derived_sqls::pg_catalog.text as derived_sqls,
+    n.query_vector::pg_catalog.text as vector,
     n.version::pg_catalog.text || ' ' || n.updated_at::pg_catalog.text as revision
 from pgask.nl_query n
 where n.id = any ($1)"""
