@@ -144,7 +144,8 @@ create table pgask.nl_query (
     params jsonb default '[]'::jsonb not null,
     -- draft (its owner's), approved (by an administrator, for everyone), system (built in).
     status text default 'draft'::text not null,
-    -- Fingerprint of the tables, columns, functions and operators that the statements depend on.
+    -- Fingerprint of the tables, columns, functions and operators that the statements depend on; of
+    -- a built-in question the major version of PostgreSQL, whose own catalogs it reads.
     schema_fingerprint text,
     model_version text,
     -- The kind of screen on which the question is offered; global: everywhere. Grants nothing.
@@ -228,9 +229,9 @@ grant select on pgask.queue_status to pgask_reader;
 grant select on pgask.queue_status to pgask_worker;
 
 -- One row per source. rows: the planner's estimate of its rows, NULL before the first ANALYZE;
--- embedded: source rows with at least one chunk; stale: embedded under another model or policy than
--- the one in force; pending, running, failed: jobs; oldest_pending: the age of the oldest waiting
--- job.
+-- embedded: source rows with at least one chunk; stale: rows embedded under another model or policy
+-- than the one in force; pending, running, failed: jobs; oldest_pending: the age of the oldest
+-- waiting job.
 create view pgask.source_status (
     source_schema text,
     source_table text,
@@ -272,6 +273,7 @@ grant select on pgask.source_status to pgask_worker;
 --     pgask.retry_failed(text)  plpgsql, volatile, as the owner
 --     pgask.unregister_source(text,boolean)  plpgsql, volatile, as the owner
 --     pgask._create_source(regclass,text,text[],text,text[],text[],text,text,boolean)  plpgsql, volatile, as the owner
+--     pgask._doctor_model()  plpython3u, volatile, as the owner
 
 -- pgask_editor
 --     pgask.delete_question(uuid)  plpgsql, volatile, as the owner
@@ -294,7 +296,6 @@ grant select on pgask.source_status to pgask_worker;
 --     pgask._boot()  plpython3u, volatile, as the owner
 --     pgask._builtin_questions()  sql, stable
 --     pgask._caller()  sql, stable
---     pgask._changed_rows_sql(regclass,text[],text[])  sql, stable
 --     pgask._check_plan_cost(text,text[],text[],integer,double precision)  plpython3u, volatile
 --     pgask._check_value(text,text)  plpgsql, volatile
 --     pgask._column_values(text,integer)  plpgsql, stable
@@ -304,7 +305,6 @@ grant select on pgask.source_status to pgask_worker;
 --     pgask._execute_statement(text,text[],text[],integer,integer,integer)  plpython3u, stable
 --     pgask._find_source(text)  plpgsql, stable, as the owner
 --     pgask._get_setting(text)  plpython3u, stable
---     pgask._gone_rows_sql(regclass,text[],text)  sql, stable
 --     pgask._inspect_statement(text,text[],text)  plpgsql, volatile
 --     pgask._is_admin()  sql, stable
 --     pgask._is_load(bigint)  plpgsql, stable

@@ -80,50 +80,6 @@ comment on function pgask._forget_rows(text, text, text[]) is
     'Removes the jobs and embeddings of source rows that are gone; all of the source for NULL.';
 
 
-create or replace function pgask._changed_rows_sql(
-    relation regclass, key_columns text[], read_columns text[]
-) returns text
-language sql stable
-begin atomic
-    -- Compared byte by byte: a column's own collation may call two different texts equal.
-    select pg_catalog.format(
-        'select %1$s from new_rows n left join old_rows o on (%2$s) collate "C" = (%1$s)'
-        ' where %2$s is null or (%3$s) is distinct from (%4$s)',
-        pgask._source_id_expression(
-            _changed_rows_sql.relation, _changed_rows_sql.key_columns, 'n'
-        ),
-        pgask._source_id_expression(
-            _changed_rows_sql.relation, _changed_rows_sql.key_columns, 'o'
-        ),
-        pg_catalog.string_agg(pg_catalog.format('o.%I::text collate "C"', c.name), ', '),
-        pg_catalog.string_agg(pg_catalog.format('n.%I::text collate "C"', c.name), ', ')
-    )
-    from pg_catalog.unnest(_changed_rows_sql.read_columns) c (name);
-end;
-comment on function pgask._changed_rows_sql(regclass, text[], text[]) is
-    'The query, over the transition tables of an UPDATE, of the source_ids that are new or whose '
-    'read_columns changed.';
-
-
-create or replace function pgask._gone_rows_sql(
-    relation regclass, key_columns text[], operation text
-) returns text
-language sql stable
-begin atomic
-    select pg_catalog.format(
-        'select array_agg(%1$s) from old_rows o'
-        || case _gone_rows_sql.operation when 'UPDATE' then
-            ' where not exists (select 1 from new_rows n where (%2$s) collate "C" = (%1$s))'
-            else '' end,
-        pgask._source_id_expression(_gone_rows_sql.relation, _gone_rows_sql.key_columns, 'o'),
-        pgask._source_id_expression(_gone_rows_sql.relation, _gone_rows_sql.key_columns, 'n')
-    );
-end;
-comment on function pgask._gone_rows_sql(regclass, text[], text) is
-    'The query, over the transition tables of an UPDATE or DELETE, of the source_ids that are no '
-    'more.';
-
-
 create or replace function pgask._enqueue_changes() returns trigger
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -136,6 +92,8 @@ as $function$
 declare
     _source record;
     _missing text[];
+    _new_id text;
+    _old_id text;
     _gone text[];
     _ids text;
     _many boolean;
@@ -171,20 +129,34 @@ begin
             continue when _missing && _source.key_columns;
         end if;
 
+        if tg_op <> 'DELETE' then
+            _new_id := pgask._source_id_expression(tg_relid, _source.key_columns, 'n');
+        end if;
         -- Also of a source that is paused: what was deleted must not be found.
         if tg_op in ('UPDATE', 'DELETE') then
-            execute pgask._gone_rows_sql(tg_relid, _source.key_columns, tg_op) into _gone;
+            _old_id := pgask._source_id_expression(tg_relid, _source.key_columns, 'o');
+            execute format('select array_agg(%s) from old_rows o', _old_id)
+                || case tg_op when 'UPDATE' then format(
+                    ' where not exists (select 1 from new_rows n where (%s) collate "C" = (%s))',
+                    _new_id, _old_id) else '' end
+                into _gone;
             if _gone is not null then
                 perform pgask._forget_rows(_source.source_schema, _source.source_table, _gone);
             end if;
         end if;
         continue when tg_op = 'DELETE' or not _source.is_active or _missing is not null;
 
-        if tg_op = 'INSERT' then
-            _ids := format('select %s from new_rows n',
-                pgask._source_id_expression(tg_relid, _source.key_columns, 'n'));
-        else
-            _ids := pgask._changed_rows_sql(tg_relid, _source.key_columns, _source.read_columns);
+        _ids := format('select %s from new_rows n', _new_id);
+        if tg_op = 'UPDATE' then
+            -- Compared byte by byte: a column's own collation may call two different texts equal.
+            select _ids || format(
+                    ' left join old_rows o on (%1$s) collate "C" = (%2$s)'
+                    ' where %1$s is null or (%3$s) is distinct from (%4$s)',
+                    _old_id, _new_id,
+                    string_agg(format('o.%I::text collate "C"', c.name), ', '),
+                    string_agg(format('n.%I::text collate "C"', c.name), ', '))
+                into _ids
+            from unnest(_source.read_columns) c (name);
         end if;
         execute 'select exists (select 1 from new_rows n offset 500)' into _many;
         if _many and tg_op = 'UPDATE' then

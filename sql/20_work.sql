@@ -95,10 +95,10 @@ begin
 end
 $function$;
 comment on function pgask._claim(text, integer, interval, text, text, text[]) is
-    'Claims up to about `jobs` due jobs for a worker, fairly over the sources, with SKIP LOCKED and '
-    'a lease; jobs whose lease ran out or whose worker is gone are due again. only_schema, '
-    'only_table: of that source alone, NULL: of all; except_sources: of these not. PA201 while the model''s provider is to be '
-    'left alone. The caller commits before it reads.';
+    'Claims up to about `jobs` due jobs for a worker, fairly over the sources, with SKIP LOCKED '
+    'and a lease; jobs whose lease ran out or whose worker is gone are due again. only_schema and '
+    'only_table: of that source alone, NULL: of all; except_sources: of these not. PA201 while the '
+    'provider of the model is to be left alone. The caller commits before it reads.';
 
 
 create or replace function pgask._read_rows(

@@ -14,5 +14,5 @@ def vector_literal(vector: NDArray[np.float32]) -> str:
     """The text of one vector, shape (n,): '[0.5,-1,0]'. Each float32 keeps its exact value."""
     # The zeros that pad a small model are most of the text: they are written, not formatted.
     last = int(np.flatnonzero(vector)[-1]) + 1 if vector.any() else 0
-    shown = [f"{component:.9g}" for component in vector[:last].tolist()]
-    return "[" + ",".join(shown + ["0"] * (len(vector) - last)) + "]"
+    shown = ("%.9g," * last) % tuple(vector[:last].tolist())
+    return "[" + (shown + "0," * (len(vector) - last))[:-1] + "]"

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import os
 import random
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from pgask_server.chunk import Chunk, is_blank, parse_policy, split
 from pgask_server.database import Database, DatabaseError, Row
+from pgask_server.embed import Vectors, chunk_tasks, embed_texts
 from pgask_server.errors import ModelMalformed, ModelRefused, ModelUnavailable, PgaskError
-from pgask_server.template import parse_template, render
-from pgask_server.vector_literal import vector_literal
+from pgask_server.task import Task, new_task, read_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
 _CHUNKS_PER_WRITE = 16
 """An application that deletes a row waits at most for the write of so many chunks."""
-_PROBE = "ready?"
-"""A text that no sane model takes amiss: tells a bad text from a bad model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,34 +36,7 @@ class WorkLimits:
     max_attempts: int = 5
     load_at_least: int = 500
     """A backlog from which the vector index may be built after the load."""
-    build_memory: str = "512MB"
-
-
-@dataclass(slots=True)
-class _Task:
-    """One claimed job on its way to chunks."""
-
-    job_id: int
-    generation: int
-    attempts: int
-    source_id: str
-    filter_values: str = "{}"
-    policy: str = ""
-    chunks: Sequence[Chunk] = ()
-    known: frozenset[str] = frozenset()
-    """Chunk texts that have a vector already."""
-    error: PgaskError | None = None
-    text: str = ""
-
-
-@dataclass(slots=True)
-class _Vectors:
-    """Vectors by text, as the database reads them, and why there is none."""
-
-    by_text: dict[str, str] = field(default_factory=dict[str, str])
-    refused: dict[str, PgaskError] = field(default_factory=dict[str, PgaskError])
-    down: ModelUnavailable | ModelMalformed | None = None
-    """Why the texts that are in neither were not embedded."""
+    build_memory: str = "256MB"
 
 
 def work(
@@ -160,11 +130,11 @@ class _Pass:
         self.db.commit()
         return jobs
 
-    def _do(self, tasks: Sequence[_Task]) -> None:
+    def _do(self, tasks: Sequence[Task]) -> None:
         """Embed and write what was read. Raises ModelUnavailable, ModelMalformed."""
-        vectors = _embed(self.model, _prepare(tasks, self.model), self.limits.batch)
-        good: list[_Task] = []
-        waiting: list[_Task] = []
+        vectors = embed_texts(self.model, chunk_tasks(tasks, self.model), self.limits.batch)
+        good: list[Task] = []
+        waiting: list[Task] = []
         for task in tasks:
             texts = [chunk.text for chunk in task.chunks if chunk.text not in task.known]
             for text in texts:
@@ -182,14 +152,14 @@ class _Pass:
             self._wait(waiting, vectors.down)
             raise vectors.down
 
-    def _fail(self, task: _Task, error: PgaskError) -> None:
+    def _fail(self, task: Task, error: PgaskError) -> None:
         if isinstance(error, ModelMalformed):
             self._release([task], error, _delay(task.attempts), self.limits.max_attempts)
         else:
             # An input that is refused once is refused again: there is nothing to wait for.
             self._release([task], error, 0, 1)
 
-    def _wait(self, tasks: Sequence[_Task], error: ModelUnavailable | ModelMalformed) -> None:
+    def _wait(self, tasks: Sequence[Task], error: ModelUnavailable | ModelMalformed) -> None:
         """Give back what a provider that is down, or talks nonsense, left undone."""
         delay = _delay(min(task.attempts for task in tasks))
         if isinstance(error, ModelMalformed):
@@ -202,21 +172,21 @@ class _Pass:
         self.db.commit()
         error.message = f"{error.message}; {len(tasks)} jobs wait {delay:.0f} s"
 
-    def _read_all(self, jobs: Sequence[Row]) -> list[_Task]:
+    def _read_all(self, jobs: Sequence[Row]) -> list[Task]:
         by_source: dict[tuple[str, str], list[Row]] = {}
         for job in jobs:
             key = (str(job["source_schema"]), str(job["source_table"]))
             by_source.setdefault(key, []).append(job)
-        tasks: list[_Task] = []
+        tasks: list[Task] = []
         for (schema, table), rows in by_source.items():
             tasks.extend(self._read(schema, table, rows))
         self.db.commit()
         return tasks
 
-    def _read(self, schema: str, table: str, jobs: Sequence[Row]) -> list[_Task]:
+    def _read(self, schema: str, table: str, jobs: Sequence[Row]) -> list[Task]:
         """The jobs of one source whose rows can be read; the others are given back."""
         try:
-            return _read(self.db, schema, table, jobs, self.model.name)
+            return read_tasks(self.db, schema, table, jobs, self.model.name)
         except PgaskError as error:
             failure = error
             sqlstate = error.sqlstate
@@ -232,7 +202,7 @@ class _Pass:
                 *self._read(schema, table, jobs[:middle]),
                 *self._read(schema, table, jobs[middle:]),
             ]
-        tasks = [_task(job) for job in jobs]
+        tasks = [new_task(job) for job in jobs]
         delay = _delay(min(task.attempts for task in tasks))
         if sqlstate[:2] in ("40", "55"):  # somebody has the table locked
             self._release(tasks, failure, delay)
@@ -243,7 +213,7 @@ class _Pass:
             self.db.warn(f"{schema}.{table} cannot be read: {failure.message}")
         return []
 
-    def _write(self, tasks: Sequence[_Task], vectors: _Vectors) -> None:
+    def _write(self, tasks: Sequence[Task], vectors: Vectors) -> None:
         """Write the tasks whose jobs are still as they were claimed, each wholly or not at all."""
         failure: PgaskError | None = None
         try:
@@ -269,7 +239,7 @@ class _Pass:
 
     def _release(
         self,
-        tasks: Sequence[_Task],
+        tasks: Sequence[Task],
         error: PgaskError | None,
         delay: float,
         max_attempts: int | None = None,
@@ -301,113 +271,9 @@ def _refresh_questions(db: Database, model: EmbeddingModel) -> None:
         refresh_vectors(db, model.embed, model.name)
 
 
-def _task(job: Row) -> _Task:
-    return _Task(
-        job_id=_integer(job["job_id"]),
-        generation=_integer(job["generation"]),
-        attempts=_integer(job["attempts"]),
-        source_id=str(job["source_id"]),
-    )
-
-
-def _read(db: Database, schema: str, table: str, jobs: Sequence[Row], model: str) -> list[_Task]:
-    """The jobs of one source with what their rows hold now. Raises DatabaseError, PgaskError."""
-    recipes = db.execute(
-        "select r.text_template, r.template_columns, r.chunking_policy"
-        " from pgask._source_recipe($1, $2) r",
-        ("text", "text"),
-        (schema, table),
-    )
-    if not recipes:
-        return []  # unregistered meanwhile, and its jobs with it
-    source = recipes[0]
-    columns = _texts(source["template_columns"])
-    template = parse_template(str(source["text_template"]))
-    policy = str(source["chunking_policy"])
-    ids = [str(job["source_id"]) for job in jobs]
-    where = ("text", "text", "text[]")
-    rows = {
-        str(row["source_id"]): row
-        for row in db.execute(
-            "select * from pgask._read_rows($1, $2, $3)", where, (schema, table, ids)
-        )
-    }
-    known: dict[str, set[str]] = {}
-    for chunk in db.execute(
-        "select * from pgask._read_chunks($1, $2, $3, $4)",
-        (*where, "text"),
-        (schema, table, ids, model),
-    ):
-        known.setdefault(str(chunk["source_id"]), set()).add(str(chunk["chunk_text"]))
-    tasks: list[_Task] = []
-    for job in jobs:
-        task = _task(job)
-        task.policy = policy
-        task.known = frozenset(known.get(task.source_id, ()))
-        row = rows.get(task.source_id)
-        if row is not None:
-            values = _nullable(row["template_values"])
-            if len(values) != len(columns):
-                raise DatabaseError("40001", "the source was altered while it was read")
-            task.text = render(template, dict(zip(columns, values, strict=True)))
-            task.filter_values = str(row["filter_values"])
-        tasks.append(task)
-    return tasks
-
-
-def _prepare(tasks: Sequence[_Task], model: EmbeddingModel) -> list[str]:
-    """Chunk every task; the distinct texts that need a vector."""
-    needed: dict[str, None] = {}
-    for task in tasks:
-        # A row that is gone or renders to nothing has no chunks, and so loses its old ones.
-        if is_blank(task.text):
-            continue
-        try:
-            task.chunks = split(task.text, parse_policy(task.policy), model.token_spans)
-        except PgaskError as error:
-            task.error = error
-            continue
-        for chunk in task.chunks:
-            if chunk.text not in task.known:
-                needed[chunk.text] = None
-    return list(needed)
-
-
-def _embed(model: EmbeddingModel, texts: Sequence[str], batch: int) -> _Vectors:
-    """The vectors of the texts, as far as the model comes; a bad text is found by bisection."""
-    vectors = _Vectors()
-
-    def embed(part: Sequence[str]) -> None:
-        try:
-            found = model.embed(part)
-        except (ModelRefused, ModelMalformed) as error:
-            if isinstance(error, ModelMalformed) and not vouched:
-                # Raises the same where it is the model that is at fault, not a text.
-                model.embed([_PROBE])
-                vouched.append(True)
-            if len(part) == 1:
-                vectors.refused[part[0]] = error
-                return
-            middle = len(part) // 2
-            embed(part[:middle])
-            embed(part[middle:])
-            return
-        for text, vector in zip(part, found, strict=True):
-            vectors.by_text[text] = vector_literal(vector)
-
-    for first in range(0, len(texts), batch):
-        vouched: list[bool] = []
-        try:
-            embed(texts[first : first + batch])
-        except (ModelUnavailable, ModelMalformed) as error:
-            vectors.down = error
-            break
-    return vectors
-
-
-def _parts(tasks: Sequence[_Task]) -> Generator[Sequence[_Task]]:
+def _parts(tasks: Sequence[Task]) -> Generator[Sequence[Task]]:
     """The tasks in runs that are written together."""
-    part: list[_Task] = []
+    part: list[Task] = []
     chunks = 0
     for task in tasks:
         if part and chunks + len(task.chunks) > _CHUNKS_PER_WRITE:
@@ -419,9 +285,7 @@ def _parts(tasks: Sequence[_Task]) -> Generator[Sequence[_Task]]:
         yield part
 
 
-def _write(
-    db: Database, worker: str, model: str, tasks: Sequence[_Task], vectors: _Vectors
-) -> bool:
+def _write(db: Database, worker: str, model: str, tasks: Sequence[Task], vectors: Vectors) -> bool:
     chunks = [(task.job_id, chunk) for task in tasks for chunk in task.chunks]
     written = db.execute(
         "select pgask._write($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) as written",
@@ -438,7 +302,7 @@ def _write(
             "integer[]",
             "text[]",
             "text[]",
-        ),  # fmt: skip
+        ),
         (
             worker,
             model,
@@ -464,19 +328,3 @@ def _reason(error: PgaskError) -> str:
 def _delay(attempts: int) -> float:
     """Seconds until the next attempt: 2^attempts, with jitter."""
     return min(300.0, 2.0**attempts) * random.uniform(0.75, 1.25)  # noqa: S311 - jitter
-
-
-def _integer(value: object) -> int:
-    if not isinstance(value, int):
-        raise TypeError(f"the database sent {value!r} for an integer")
-    return value
-
-
-def _texts(value: object) -> list[str]:
-    return [text for text in _nullable(value) if text is not None]
-
-
-def _nullable(value: object) -> list[str | None]:
-    if not isinstance(value, list):
-        raise TypeError(f"the database sent {value!r} for a text[]")
-    return [None if item is None else str(item) for item in cast("list[object]", value)]
