@@ -136,8 +136,9 @@ create table pgask.nl_query (
     query_vector vector(1024),
     embedding_model text,
     -- The statements in order: [{"sql", "canonical", "arguments", "types", "columns", "display",
-    -- "title"}]. sql is as written, with :name places; canonical is what PostgreSQL understood,
-    -- with $n, every name qualified: that text is run, with arguments bound in order.
+    -- "title", "fingerprint", "traits"}]. sql is as written, with :name places; canonical is what
+    -- PostgreSQL understood, with $n, every name qualified: that text is run, with arguments bound
+    -- in order.
     derived_sqls jsonb default '[]'::jsonb not null,
     -- The parameters: [{"name", "type", "required", "default", "min", "max", "values", "column",
     -- "example"}].

@@ -205,8 +205,9 @@ comment on column pgask.nl_query.query_vector is
     'places; of unit length. Under embedding_model.';
 comment on column pgask.nl_query.derived_sqls is
     'The statements in order: [{"sql", "canonical", "arguments", "types", "columns", "display", '
-    '"title"}]. sql is as written, with :name places; canonical is what PostgreSQL understood, '
-    'with $n, every name qualified: that text is run, with arguments bound in order.';
+    '"title", "fingerprint", "traits"}]. sql is as written, with :name places; canonical is what '
+    'PostgreSQL understood, with $n, every name qualified: that text is run, with arguments bound '
+    'in order.';
 comment on column pgask.nl_query.params is
     'The parameters: [{"name", "type", "required", "default", "min", "max", "values", "column", '
     '"example"}].';

@@ -32,6 +32,7 @@ from pgask_server.question.bind import read_question
 from pgask_server.question.link import Viewer
 from pgask_server.question.match import CANDIDATES, Match, Matcher
 from pgask_server.question.saved import Saved, read_saved
+from pgask_server.question.traits import statement_traits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -117,10 +118,17 @@ def make_saved(
             "version": 1,
             "schema_fingerprint": None,
             "params": json.dumps(params),
-            "derived_sqls": json.dumps([{"sql": sql} for sql in sqls]),
+            "phrasings": "[]",
+            "derived_sqls": json.dumps([_statement(sql) for sql in sqls]),
             "vector": "[" + ",".join(f"{x:.7g}" for x in vector.tolist()) + "]",
         }
     )
+
+
+def _statement(sql: str) -> dict[str, object]:
+    """As it is stored."""
+    traits = statement_traits([sql])
+    return {"sql": sql, "traits": None if traits is None else sorted(traits)}
 
 
 def judge(embed: Embedder, task: Task, **options: float) -> Iterable[tuple[Ask, Match]]:

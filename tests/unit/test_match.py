@@ -11,7 +11,8 @@ import pytest
 from pgask_server.question.mask import masked_prompt, masked_question
 from pgask_server.question.parameter import Parameter, ParameterType
 from pgask_server.question.score import Evidence, confidence, rank_score
-from pgask_server.question.shape import contradictions, opposites, statement_traits, turned
+from pgask_server.question.shape import contradictions, opposites, turned
+from pgask_server.question.traits import statement_traits
 
 SURE = Evidence(
     similarity=0.9,

@@ -15,6 +15,7 @@ from pgask_server.errors import QuestionInvalid
 from pgask_server.question.link import check_column
 from pgask_server.question.mask import masked_prompt
 from pgask_server.question.parameter import Parameter, parse_parameters, places
+from pgask_server.question.traits import statement_traits
 from pgask_server.statement.analyse import analyse
 from pgask_server.vector_literal import vector_literal
 
@@ -84,6 +85,7 @@ def check(
     derived: list[dict[str, object]] = []
     for statement in statements:
         analysed = analyse(db, statement["sql"], types, search_path)
+        traits = statement_traits([analysed.canonical])
         fingerprints.append(analysed.fingerprint)
         derived.append(
             {
@@ -95,6 +97,7 @@ def check(
                     {"name": column.name, "type": column.type_name} for column in analysed.columns
                 ],
                 "fingerprint": analysed.fingerprint,
+                "traits": None if traits is None else sorted(traits),
             }
         )
     return Draft(

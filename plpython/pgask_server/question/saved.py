@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pgask_server.question.mask import exact_key, masked_prompt
 from pgask_server.question.parameter import Parameter, parse_parameters
 from pgask_server.question.place import Prompt, read_prompt
-from pgask_server.question.shape import statement_traits, statement_words
+from pgask_server.question.shape import statement_words
 from pgask_server.question.value_index import ValueIndex
 from pgask_server.question.words import same_words
 from pgask_server.vector_literal import vector_literal
@@ -48,7 +48,7 @@ class Saved:
     """A saved question.
 
     statements: its derived_sqls, decoded, in order. vocabulary: the words that its statements name
-    things by; traits: see shape.py.
+    things by; traits: see traits.py.
     """
 
     id: str
@@ -171,9 +171,7 @@ def read_saved(row: Row) -> Saved:
             exact_key(text)
             for text in (masked, *(masked_prompt(one, parameters) for one in phrasings))
         ),
-        traits=statement_traits(
-            [str(statement.get("canonical") or statement.get("sql")) for statement in statements]
-        ),
+        traits=_traits(statements),
         vector=_vector(cast("str", row["vector"])),
         vocabulary=same_words(
             statement_words([str(statement.get("sql")) for statement in statements])
@@ -184,6 +182,14 @@ def read_saved(row: Row) -> Saved:
         or cast("str", row["id"]),
         lists={p.name: ValueIndex(p.values) for p in parameters if p.values},
     )
+
+
+def _traits(statements: Sequence[Mapping[str, object]]) -> frozenset[str] | None:
+    """What the statements do, as it was read from them when they were saved; None: not known."""
+    stored = [statement.get("traits") for statement in statements]
+    if not stored or not all(isinstance(traits, list) for traits in stored):
+        return None
+    return frozenset(trait for traits in cast("list[list[str]]", stored) for trait in traits)
 
 
 def _vector(text: str) -> Vector:

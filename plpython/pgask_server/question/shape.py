@@ -61,21 +61,6 @@ _QUESTION_TRAITS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
     )
 )
-_STATEMENT_TRAITS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (name, re.compile(pattern, re.IGNORECASE | re.DOTALL))
-    for name, pattern in (
-        ("count", r"\bcount\s*\("),
-        ("group", r"\bgroup\s+by\b|\bpartition\s+by\b"),
-        ("most", r"\bdesc\b|\bmax\s*\("),
-        ("least", r"\border\s+by\b(?![^;]*\bdesc\b)[^;]*\blimit\b|\bmin\s*\("),
-        ("negation", r"\bexcept\b|\bnot\s|<>|!=|\bis\s+null\b"),
-        ("average", r"\bavg\s*\("),
-        ("sum", r"\bsum\s*\("),
-        ("or", r"\bor\b|\bunion\b|\bin\s*\(|=\s*any"),
-        ("both", r"\bintersect\b"),
-        ("sort", r"\border\s+by\b"),
-    )
-)
 _KEYWORD = re.compile(
     r"\b(?:(?:order|group|partition)\s+by|select|distinct|from|where|having|limit|offset|join|inner|"
     r"left|right|outer|on|and|or|not|in|as|is|null|exists|between|like|ilike|case|when|then|else|"
@@ -141,14 +126,6 @@ _OPPOSITE_WORDS = frozenset(word for pair in _OPPOSITES for side in pair for wor
 def question_traits(text: str) -> frozenset[str]:
     """The traits that the words of a question ask for."""
     return frozenset(name for name, pattern in _QUESTION_TRAITS if pattern.search(text))
-
-
-def statement_traits(sqls: Sequence[str]) -> frozenset[str] | None:
-    """The traits of statements, None without any; literals and quoted names say nothing."""
-    if not sqls:
-        return None
-    bare = " ; ".join(_LITERAL.sub(" ", sql) for sql in sqls)
-    return frozenset(name for name, pattern in _STATEMENT_TRAITS if pattern.search(bare))
 
 
 def statement_words(sqls: Sequence[str]) -> frozenset[str]:
@@ -221,7 +198,7 @@ def differences(question: str, prompt: str) -> frozenset[str]:
 def contradictions(question: str, prompt: str, statements: frozenset[str] | None) -> frozenset[str]:
     """The traits in which `question` differs from both the saved prompt and its statements.
 
-    statements: see `statement_traits`; None, an answer in words, contradicts little.
+    statements: see `traits.statement_traits`; None, an answer in words, contradicts little.
     """
     differing = differences(question, prompt)
     if statements is None:
