@@ -40,7 +40,7 @@ migrate: $(SERVER) ## install pgask into the private database, or into DATABASE_
 	@bash $(SETUP)/with_database.sh python migrations/install.py
 
 test: lint types db ## run every check and every test
-	@bash $(SETUP)/with_database.sh pytest $(PYTEST)
+	@bash $(SETUP)/tests.sh $(PYTEST)
 
 lint: setup ## check the style of Python and SQL
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/sqlfluff lint sql migrations/versions

@@ -288,6 +288,7 @@ grant select on pgask.source_status to pgask_worker;
 --     pgask._embed_query(text)  plpython3u, stable, as the owner
 --     pgask._embed_texts(text[])  plpython3u, stable, as the owner
 --     pgask._my_profile()  sql, stable, as the owner
+--     pgask._read_query(text)  plpython3u, stable, as the owner
 --     pgask._record_use(uuid)  plpgsql, volatile, as the owner
 
 -- pgask_reader, pgask_worker

@@ -14,6 +14,20 @@ comment on function pgask._embed_query(text) is
     'PA203 from the model.';
 
 
+create or replace function pgask._read_query(
+    query text, out query_vector @vector@.vector, out embedding_model text
+)
+language plpython3u stable security definer
+set search_path = pg_catalog, pg_temp
+as $python$
+    if "pgask" not in GD:
+        plpy.execute("select pgask._boot()")
+    return GD["pgask"].read_query(query)
+$python$;
+comment on function pgask._read_query(text) is
+    'The vector of a query, as _embed_query(), and the model that it is of: read at one moment.';
+
+
 create or replace function pgask._embed_texts(texts text[]) returns text[]
 language plpython3u stable security definer
 set search_path = pg_catalog, pg_temp

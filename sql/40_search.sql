@@ -128,34 +128,36 @@ set search_path = pg_catalog, pg_temp
 set hnsw.iterative_scan = 'strict_order' -- noqa: PRS
 as $function$
 declare
-    _where text := ' where e.embedding_model = $2'
+    _from text := ' from pgask.embedding e where e.embedding_model = $2'
         || case when _search_vector.in_table is not null
             then ' and e.source_schema = $4 and e.source_table = $5' else '' end
         || case when _search_vector.filter <> '{}' then ' and e.filter_values @> $6' else '' end;
-    _select text := 'select e.source_schema, e.source_table, e.source_id, e.chunk_index, '
-        'e.chunk_text, e.filter_values, 1 - (e.vector operator(@vector@.<=>) $1) '
-        'from pgask.embedding e';
-    _nearest bigint[];
+    _nearest constant text := 'select array_agg(n.id), array_agg(n.distance) from ('
+        'select e.id, e.vector operator(@vector@.<=>) $1 as distance';
+    _ids bigint[];
+    _distances double precision[];
 begin
-    -- The index gives up after hnsw.max_scan_tuples candidates, which a narrow filter or a narrow
-    -- viewer can use up: then what is left is ranked exactly.
-    execute 'select array_agg(n.id) from (select e.id from pgask.embedding e' || _where
-        || ' order by e.vector operator(@vector@.<=>) $1 limit $3) n'
-        into _nearest
+    execute _nearest || _from || ' order by e.vector operator(@vector@.<=>) $1 limit $3) n'
+        into _ids, _distances
         using _search_vector.query_vector, _search_vector.embedding_model, _search_vector.k,
             _search_vector.in_schema, _search_vector.in_table, _search_vector.filter;
-    if coalesce(cardinality(_nearest), 0) < _search_vector.k then
-        execute 'select array_agg(n.id) from (select e.id from pgask.embedding e' || _where
+    -- The index gives up after hnsw.max_scan_tuples candidates, which a narrow filter or a narrow
+    -- viewer can use up: then what is left is ranked exactly.
+    if coalesce(cardinality(_ids), 0) < _search_vector.k then
+        execute _nearest || _from
             || ' order by (e.vector operator(@vector@.<=>) $1) + 0, e.id limit $3) n'
-            into _nearest
+            into _ids, _distances
             using _search_vector.query_vector, _search_vector.embedding_model, _search_vector.k,
                 _search_vector.in_schema, _search_vector.in_table, _search_vector.filter;
     end if;
-    return query execute _select
-        || ' where e.id = any ($2) and 1 - (e.vector operator(@vector@.<=>) $1) >= $3'
-        || ' order by e.vector operator(@vector@.<=>) $1, e.id'
-        using _search_vector.query_vector, _nearest,
-            coalesce(_search_vector.min_similarity, '-Infinity');
+    return query
+    select e.source_schema, e.source_table, e.source_id, e.chunk_index, e.chunk_text,
+        e.filter_values, 1 - n.distance
+    from unnest(_ids, _distances) with ordinality n (id, distance, position)
+    join pgask.embedding e on e.id = n.id
+    where n.distance <= 1 - _search_vector.min_similarity
+        or _search_vector.min_similarity is null
+    order by n.position;
 end
 $function$;
 comment on function pgask._search_vector(
@@ -189,6 +191,7 @@ declare
     _schema text;
     _table text;
     _vector @vector@.vector;
+    _model text;
 begin
     if search.k is null or search.k < 1 or search.k > 10000 then
         raise exception 'k is %', coalesce(search.k::text, 'null')
@@ -211,7 +214,8 @@ begin
         return;
     end if;
     begin
-        _vector := pgask._embed_query(search.query);
+        select q.query_vector, q.embedding_model into _vector, _model
+        from pgask._read_query(search.query) q;
     exception when sqlstate 'PA202' then
         if search.query ~ '[[:alnum:]]' then
             raise;
@@ -222,8 +226,7 @@ begin
     select s.source_schema, s.source_table, s.source_id, s.chunk_index, s.chunk_text,
         s.filter_values, s.similarity, s.similarity
     from pgask._search_vector(
-        _vector, pgask._get_setting('embedding_model'), search.k, _schema, _table, search.filter,
-        search.min_similarity
+        _vector, _model, search.k, _schema, _table, search.filter, search.min_similarity
     ) s;
 end
 $function$;

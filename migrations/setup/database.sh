@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# database.sh start | stop | url | psql: the private PostgreSQL of this clone.
+# database.sh start | stop | url | psql | hasty | durable: the private PostgreSQL of this clone.
 # A cluster under .pg/data, on 127.0.0.1 (a port chosen once) and on a socket in .pg/run; superuser
 # postgres (one called pgask would create its tables in the schema of that name), database pgask,
 # password random and in .pg/password.
@@ -111,7 +111,10 @@ launch() {
 
 start() {
     local attempt
-    ! running || [ ! -s "$state/port" ] || return 0
+    if running && [ -s "$state/port" ]; then
+        durable # after tests that were killed
+        return 0
+    fi
     [ -n "$pg_bin" ] && [ -x "$state/server/bin/python" ] || fail "run make setup first"
     lock_state
     ! running || return 0
@@ -147,6 +150,22 @@ foreign_pid_file() {
         [ -d "/proc/$pid" ] && [ "$(readlink "/proc/$pid/cwd" 2>/dev/null)" != "$data" ]
 }
 
+# For the tests, which make and drop hundreds of databases: nothing is forced to the disk. A server
+# that is killed loses nothing by that, only a machine that is.
+hasty() {
+    running || fail "the server is not running: make db"
+    as_server sh -c "echo 'fsync = off' >>'$data/pgask.conf'"
+    reload
+}
+
+durable() {
+    running && as_server grep -q '^fsync = off' "$data/pgask.conf" || return 0
+    configure
+    reload
+}
+
+reload() { as_server "$pg_bin/pg_ctl" reload -s -D "$data" </dev/null; }
+
 stop() {
     [ -d "$state" ] || return 0
     lock_state
@@ -162,10 +181,12 @@ case ${1:-} in
         start
         ;;
     stop) stop ;;
+    hasty) hasty ;;
+    durable) durable ;;
     url)
         [ -s "$state/port" ] && running || fail "the server is not running: make db"
         url
         ;;
     psql) PGOPTIONS='' exec "$pg_bin/psql" "$(url)" ;;
-    *) fail "usage: database.sh start | stop | url | psql" ;;
+    *) fail "usage: database.sh start | stop | url | psql | hasty | durable" ;;
 esac

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from typing import TYPE_CHECKING, cast
 
@@ -71,6 +72,7 @@ def work_limits(settings: Settings) -> WorkLimits:
     )
 
 
+@functools.lru_cache(maxsize=4)
 def ask_limits(settings: Settings) -> AskLimits:
     """How an answer is made."""
     from pgask_server.ask import AskLimits
@@ -103,6 +105,7 @@ def _config(db: Database, settings: Settings) -> ModelConfig:
     )
 
 
+@functools.lru_cache(maxsize=4)
 def _local(settings: Settings) -> ModelConfig:
     return ModelConfig(
         name=settings.text("embedding_model"),

@@ -224,6 +224,13 @@ class Server:
         ]
 
     @raised
+    def read_query(self, query: str) -> tuple[str, str]:
+        """The vector of a query as text, and the name of the model."""
+        now = settings.read(self.db)
+        queries = configured.query_vectors(self.db, now)
+        return vector_literal(queries.vector(query)), queries.model.name
+
+    @raised
     def embed_texts(self, texts: Sequence[str]) -> list[str]:
         """The vectors of several texts, as texts."""
         vectors = configured.embedding_model(self.db, settings.read(self.db)).embed(texts)

@@ -8,6 +8,7 @@ ordinary user; a custom GUC could, so none is read.
 from __future__ import annotations
 
 import difflib
+import functools
 import json
 import os
 import re
@@ -175,9 +176,9 @@ def check(name: str, value: str) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Settings:
-    """The settings in force, secrets left out."""
+    """The settings in force, secrets left out. While they stay the same, so does the object."""
 
     rows: Mapping[str, str]
     environment: Mapping[str, str]
@@ -210,7 +211,11 @@ class Settings:
 
 def read(db: Database) -> Settings:
     """The settings in force now: one query."""
-    rows = cast("str", db.execute("select pgask._settings() as settings")[0]["settings"])
+    return _parsed(cast("str", db.execute("select pgask._settings() as settings")[0]["settings"]))
+
+
+@functools.lru_cache(maxsize=4)
+def _parsed(rows: str) -> Settings:
     return Settings(cast("dict[str, str]", json.loads(rows)), os.environ)
 
 
