@@ -199,9 +199,13 @@ declare
     _hint text;
 begin
     for _part in
+        -- Not what somebody else put into the schema: a superuser would run it here.
         select p.proname::text as name
-        from pg_proc p
+        from pg_proc p join pg_roles r on r.oid = p.proowner
         where p.pronamespace = 'pgask'::regnamespace and p.proname like '\_doctor\_%'
+            and p.pronargs = 0
+            and (r.rolsuper or r.oid = (
+                select d.proowner from pg_proc d where d.oid = 'pgask.doctor()'::regprocedure))
         order by p.proname
     loop
         begin

@@ -81,28 +81,42 @@ comment on function pgask._key_columns(regclass) is
     'where there is neither.';
 
 
+create or replace function pgask._as_text(type_id oid, expression text) returns text
+language sql immutable
+begin atomic
+    -- The owner of a type may define a cast, which would then run with the rights of the function
+    -- that reads the row; format() uses the type's own output function. 16384: the first OID
+    -- that is not PostgreSQL's own.
+    select case when _as_text.type_id < 16384 then _as_text.expression || '::text'
+        else pg_catalog.format(
+            'case when pg_catalog.num_nulls(%1$s) = 0 then pg_catalog.format(''%%s'', %1$s) end',
+            _as_text.expression
+        ) end;
+end;
+comment on function pgask._as_text(oid, text) is
+    'The SQL expression that gives a value as its type prints it, without running anybody''s code.';
+
+
 create or replace function pgask._source_id_expression(
     relation regclass, key_columns text[], row_alias text
 ) returns text
 language sql stable
 begin atomic
     select case when pg_catalog.cardinality(_source_id_expression.key_columns) = 1
-        then pg_catalog.format(
-            '%I.%I::text', _source_id_expression.row_alias, _source_id_expression.key_columns[1]
-        )
-        else 'pg_catalog.jsonb_build_array(' || (
-            select pg_catalog.string_agg(
-                pg_catalog.format(
-                    case when t.typcategory in ('A', 'C') then '%I.%I::text' else '%I.%I' end,
-                    _source_id_expression.row_alias, a.attname
-                ), ', ' order by k.position
-            )
-            from pg_catalog.unnest(_source_id_expression.key_columns)
-                with ordinality k (name, position)
-            join pg_catalog.pg_attribute a
-                on a.attrelid = _source_id_expression.relation and a.attname = k.name
-            join pg_catalog.pg_type t on t.oid = a.atttypid
-        ) || ')::text' end;
+        then pg_catalog.min(pgask._as_text(c.type_id, c.name))
+        else 'pg_catalog.jsonb_build_array(' || pg_catalog.string_agg(
+            case when c.type_id < 16384 and c.category not in ('A', 'C') then c.name
+                else pgask._as_text(c.type_id, c.name) end, ', ' order by c.position
+        ) || ')::text' end
+    from (
+        select k.position, t.oid as type_id, t.typcategory as category,
+            pg_catalog.format('%I.%I', _source_id_expression.row_alias, a.attname) as name
+        from pg_catalog.unnest(_source_id_expression.key_columns)
+            with ordinality k (name, position)
+        join pg_catalog.pg_attribute a
+            on a.attrelid = _source_id_expression.relation and a.attname = k.name
+        join pg_catalog.pg_type t on t.oid = a.atttypid
+    ) c;
 end;
 comment on function pgask._source_id_expression(regclass, text[], text) is
     'The SQL expression that renders a row''s key as its source_id: the text of a single column, '
@@ -115,24 +129,59 @@ create or replace function pgask._source_key_match(
 ) returns text
 language sql stable
 begin atomic
+    -- A type of somebody's own is compared as text, without an index: its input function and its
+    -- domain's checks are not run on what is only a key.
     select pg_catalog.string_agg(
-        pg_catalog.format(
-            '%I.%I = (%s)::%s', _source_key_match.row_alias, a.attname,
+        case when c.type_id < 16384
+            then pg_catalog.format('%s = (%s)::%s', c.name, c.part, c.type_name)
+            else pg_catalog.format('%s = (%s)', pgask._as_text(c.type_id, c.name), c.part) end,
+        ' and ' order by c.position
+    )
+    from (
+        select k.position, a.atttypid as type_id,
+            pg_catalog.format('%I.%I', _source_key_match.row_alias, a.attname) as name,
+            pg_catalog.format_type(a.atttypid, a.atttypmod) as type_name,
             case when pg_catalog.cardinality(_source_key_match.key_columns) = 1
                 then _source_key_match.id_expression
                 else pg_catalog.format(
                     '%s::pg_catalog.jsonb ->> %s', _source_key_match.id_expression, k.position - 1
-                ) end,
-            pg_catalog.format_type(a.atttypid, null)
-        ), ' and ' order by k.position
-    )
-    from pg_catalog.unnest(_source_key_match.key_columns) with ordinality k (name, position)
-    join pg_catalog.pg_attribute a
-        on a.attrelid = _source_key_match.relation and a.attname = k.name;
+                ) end as part
+        from pg_catalog.unnest(_source_key_match.key_columns) with ordinality k (name, position)
+        join pg_catalog.pg_attribute a
+            on a.attrelid = _source_key_match.relation and a.attname = k.name
+    ) c;
 end;
 comment on function pgask._source_key_match(regclass, text[], text, text) is
     'The SQL condition that finds a row by its source_id through the index on its key: each key '
     'column compared, in its own type, with its part of the source_id.';
+
+
+create or replace function pgask._check_readable(relation regclass) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $function$
+declare
+    _class record;
+begin
+    select c.relkind, r.rolsuper into _class
+    from pg_class c join pg_roles r on r.oid = c.relowner
+    where c.oid = _check_readable.relation;
+    if not found then
+        raise exception 'the table of this source is gone'
+            using errcode = 'PA106',
+            hint = 'Take the source out: select pgask.unregister_source(...).';
+    end if;
+    if _class.relkind = 'v' and not _class.rolsuper then
+        raise exception 'the view % does not belong to a superuser', _check_readable.relation
+            using errcode = 'PA106',
+            detail = 'Reading a view runs its functions, here with the rights of pgask''s owner.',
+            hint = 'Have a superuser own the view, or register its tables.';
+    end if;
+end
+$function$;
+comment on function pgask._check_readable(regclass) is
+    'Whether the functions that read rows as the owner may read this relation: a view''s owner '
+    'can put any function into it at any time. PA106.';
 
 
 create or replace function pgask._missing_columns(relation regclass, columns text[]) returns text[]
@@ -183,6 +232,22 @@ begin
     if _schema = 'pgask' and _table in ('setting', 'embedding', 'embedding_job') then
         raise exception 'pgask.% cannot be a source', _table using errcode = 'PA101';
     end if;
+    if exists (
+        select 1 from pg_class c where c.oid = _create_source.relation and c.relpersistence = 't'
+    ) then
+        raise exception 'a temporary table cannot be a source' using errcode = 'PA101';
+    end if;
+    if exists (
+        select 1 from pg_inherits i join pg_class c on c.oid = i.inhrelid
+        where _create_source.relation in (i.inhrelid, i.inhparent) and not c.relispartition
+            and c.relkind in ('r', 'p', 'f')
+    ) then
+        raise exception '% inherits, or is inherited from', _create_source.relation
+            using errcode = 'PA101',
+            detail = 'A statement on one table of such a family changes rows of the others '
+                'without their triggers.';
+    end if;
+    perform pgask._check_readable(_create_source.relation);
     if not has_table_privilege(pgask._caller(), _create_source.relation, 'select')
         or (_kind in ('r', 'p')
             and not has_table_privilege(pgask._caller(), _create_source.relation, 'trigger'))
@@ -293,7 +358,8 @@ updated_at_column: default a timestamp column named updated_at, if there is one.
 backfill: whether the rows that exist are enqueued now (default true).
 Returns the source''s status. A view or foreign table has no triggers: enqueue() it when it changed.
 Errors: PA101 table unknown, unsuitable, without a key or already registered, PA102 template, PA103
-policy, PA104 filter column, 42501 without SELECT and TRIGGER on the table.';
+policy, PA104 filter column, PA106 a view that does not belong to a superuser, 42501 without SELECT
+and TRIGGER on the table.';
 
 
 create or replace function pgask.unregister_source(

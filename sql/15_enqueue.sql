@@ -107,6 +107,7 @@ begin
         from pgask.embedding_ingest_registry r
         where r.relation = tg_relid
             or r.relation in (select a.relid from pg_partition_ancestors(tg_relid) a)
+            or r.relation in (select t.relid from pg_partition_tree(tg_relid) t)
     loop
         if tg_op = 'TRUNCATE' then
             if tg_relid = _source.relation then
@@ -153,17 +154,21 @@ begin
                     ' left join old_rows o on (%1$s) collate "C" = (%2$s)'
                     ' where %1$s is null or (%3$s) is distinct from (%4$s)',
                     _old_id, _new_id,
-                    string_agg(format('o.%I::text collate "C"', c.name), ', '),
-                    string_agg(format('n.%I::text collate "C"', c.name), ', '))
+                    string_agg(
+                        pgask._as_text(a.atttypid, format('o.%I', c.name)) || ' collate "C"', ', '),
+                    string_agg(
+                        pgask._as_text(a.atttypid, format('n.%I', c.name)) || ' collate "C"', ', '))
                 into _ids
-            from unnest(_source.read_columns) c (name);
+            from unnest(_source.read_columns) c (name)
+            join pg_attribute a on a.attrelid = tg_relid and a.attname = c.name;
         end if;
         execute 'select exists (select 1 from new_rows n offset 500)' into _many;
         if _many and tg_op = 'UPDATE' then
             select not exists (
                 select 1 from pgask.embedding_job j
                 where (j.source_schema, j.source_table)
-                    = (_source.source_schema, _source.source_table)
+                        = (_source.source_schema, _source.source_table)
+                    and j.status <> 'done'
             ) into _many;
         end if;
         _count := null;
@@ -181,6 +186,12 @@ begin
         end if;
         _opened := _opened or _count > 0;
     end loop;
+    if not found and current_setting('transaction_isolation') <> 'read committed' then
+        -- The table was registered after this transaction's snapshot, which hides that.
+        raise exception 'could not serialize access due to the registration of %',
+                tg_relid::regclass
+            using errcode = '40001', hint = 'Try the transaction again.';
+    end if;
     if _opened then
         notify pgask_job;
     end if;
@@ -212,6 +223,7 @@ begin
     from pgask.embedding_ingest_registry r
     where (r.source_schema, r.source_table)
         = (_forget_missing_rows.source_schema, _forget_missing_rows.source_table);
+    perform pgask._check_readable(_source.relation);
     execute format(
         'select array_agg(i.source_id) from ('
         'select e.source_id from pgask.embedding e '
@@ -241,12 +253,13 @@ as $function$
 declare
     _table regclass;
 begin
-    -- On a partitioned table a statement fires the triggers of the table that it names, so the
-    -- root and every partition get their own.
+    -- On a partitioned table a statement fires the triggers of the table that it names, so every
+    -- table above and below gets its own.
     for _table in
         select c.oid::regclass from pg_class c
         where c.relkind in ('r', 'p') and (c.oid = _create_triggers.relation
-            or c.oid in (select t.relid from pg_partition_tree(_create_triggers.relation) t))
+            or c.oid in (select t.relid from pg_partition_tree(_create_triggers.relation) t)
+            or c.oid in (select t.relid from pg_partition_ancestors(_create_triggers.relation) t))
     loop
         execute format(
             'create or replace trigger pgask_enqueue_insert after insert on %s '
@@ -282,7 +295,17 @@ begin
         select t.tgname, t.tgrelid::regclass as relation from pg_trigger t
         where t.tgfoid = 'pgask._enqueue_changes()'::regprocedure
             and (t.tgrelid = _drop_triggers.relation
-                or t.tgrelid in (select p.relid from pg_partition_tree(_drop_triggers.relation) p))
+                or t.tgrelid in (select p.relid from pg_partition_tree(_drop_triggers.relation) p)
+                or t.tgrelid in (
+                    select p.relid from pg_partition_ancestors(_drop_triggers.relation) p))
+            -- Not where another source needs them.
+            and not exists (
+                select 1 from pgask.embedding_ingest_registry r
+                where r.relation <> _drop_triggers.relation and (
+                    r.relation = t.tgrelid
+                    or r.relation in (select p.relid from pg_partition_ancestors(t.tgrelid) p)
+                    or r.relation in (select p.relid from pg_partition_tree(t.tgrelid) p))
+            )
     loop
         execute format('drop trigger %I on %s', _trigger.tgname, _trigger.relation);
     end loop;
@@ -311,6 +334,7 @@ begin
     from pgask.embedding_ingest_registry r
     where (r.source_schema, r.source_table)
         = (_enqueue_rows.source_schema, _enqueue_rows.source_table);
+    perform pgask._check_readable(_source.relation);
     if _enqueue_rows.source_ids is not null then
         execute pgask._open_job_sql('select u.id from unnest($3) u (id)')
             using _enqueue_rows.source_schema, _enqueue_rows.source_table,
@@ -339,7 +363,9 @@ declare
 begin
     select f.source_schema, f.source_table into _source
     from pgask._find_source(enqueue.source) f;
-    perform pgask._forget_missing_rows(_source.source_schema, _source.source_table);
+    if enqueue.source_ids is null then
+        perform pgask._forget_missing_rows(_source.source_schema, _source.source_table);
+    end if;
     return pgask._enqueue_rows(
         _source.source_schema, _source.source_table, enqueue.source_ids
     );
@@ -349,4 +375,5 @@ comment on function pgask.enqueue(text, text[]) is
     'Asks for the rows of a source to be looked at again: all of them (default), or those of
 source_ids. Rows whose text did not change keep their vectors without a call of the model; what no
 longer exists is removed. For views and foreign tables, which have no triggers, and after changes
-that no trigger saw. Returns the number of jobs opened. PA105 when the source is not registered.';
+that no trigger saw. Returns the number of jobs opened. PA105 when the source
+is not registered, PA106 when its table is gone or its view does not belong to a superuser.';

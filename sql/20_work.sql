@@ -54,6 +54,11 @@ begin
     ) l
     where j.id = l.id;
 
+    update pgask.embedding_ingest_registry r
+    set is_active = false, inactive_reason = 'the table is gone', updated_at = now()
+    where r.is_active and r.relation is not null
+        and not exists (select 1 from pg_class c where c.oid = r.relation);
+
     select count(*) into _sources
     from pgask.embedding_ingest_registry r
     where r.is_active
@@ -122,10 +127,21 @@ begin
     select r.relation, r.key_columns, r.template_columns, r.filter_columns into strict _source
     from pgask.embedding_ingest_registry r
     where (r.source_schema, r.source_table) = (_read_rows.source_schema, _read_rows.source_table);
-    select string_agg(format('s.%I::text', c.name), ', ' order by c.position) into _values
-    from unnest(_source.template_columns) with ordinality c (name, position);
-    select string_agg(format('s.%I', c.name), ', ' order by c.position) into _filters
-    from jsonb_array_elements_text(_source.filter_columns) with ordinality c (name, position);
+    perform pgask._check_readable(_source.relation);
+    select string_agg(
+            pgask._as_text(a.atttypid, format('s.%I', c.name)), ', ' order by c.position)
+        into _values
+    from unnest(_source.template_columns) with ordinality c (name, position)
+    join pg_attribute a on a.attrelid = _source.relation and a.attname = c.name;
+    -- A value of a type of somebody's own as text: to_jsonb() would run a cast of his.
+    select string_agg(
+            case when a.atttypid < 16384 then format('s.%I', c.name)
+                else format('%s as %I',
+                    pgask._as_text(a.atttypid, format('s.%I', c.name)), c.name) end,
+            ', ' order by c.position)
+        into _filters
+    from jsonb_array_elements_text(_source.filter_columns) with ordinality c (name, position)
+    join pg_attribute a on a.attrelid = _source.relation and a.attname = c.name;
     return query execute format(
         'select k.id, array[%s], %s from unnest($1) k (id) join %s s on %s',
         _values,

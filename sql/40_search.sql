@@ -8,17 +8,19 @@ as $function$
 declare
     _source record;
 begin
-    select r.relation, r.template_columns, r.key_columns, c.relkind, c.oid into _source
+    select r.relation, r.key_columns, c.relkind, c.oid, c.relnamespace,
+        r.template_columns || array(select jsonb_array_elements_text(r.filter_columns))
+            as shown_columns
+        into _source
     from pgask.embedding_ingest_registry r
     left join pg_class c on c.oid = r.relation
     where (r.source_schema, r.source_table)
         = (_source_visibility.source_schema, _source_visibility.source_table);
-    if _source.oid is null or not has_schema_privilege(_source_visibility.source_schema, 'usage')
-    then
+    if _source.oid is null or not has_schema_privilege(_source.relnamespace, 'usage') then
         return 'none';
     end if;
     if not has_table_privilege(_source.relation, 'select') and exists (
-        select 1 from unnest(_source.template_columns) t (name)
+        select 1 from unnest(_source.shown_columns) t (name)
         where not has_column_privilege(_source.relation, t.name, 'select')
     ) then
         return 'none';
@@ -40,7 +42,8 @@ end
 $function$;
 comment on function pgask._source_visibility(text, text) is
     'What the current role may see of a source: all of it, none of it (no SELECT on the table or '
-    'on a column of the template), or some rows (row-level security, a view, a foreign table).';
+    'on a column of the template or the filters), or some rows (row-level security, a view, a '
+    'foreign table).';
 
 
 create or replace function pgask._row_is_visible(

@@ -3,26 +3,27 @@
 create or replace function pgask._nearest_questions(
     query_vector text, embedding_model text, scope_key text, k int
 ) returns table (id uuid, revision text, similarity double precision)
-language sql stable
-begin atomic
-    select
-        n.id,
-        n.version::text || ' ' || n.updated_at::text,
-        1 - (
-            n.query_vector
-            operator(@vector@.<=>) (select _nearest_questions.query_vector::@vector@.vector)
-        )
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set hnsw.iterative_scan = 'strict_order' -- noqa: PRS
+set hnsw.max_scan_tuples = 1000000
+set hnsw.scan_mem_multiplier = 16
+as $function$
+declare
+    _vector @vector@.vector := _nearest_questions.query_vector;
+begin
+    -- Drafts of others are filtered after the index gave them: it must go on past any number.
+    return query
+    select n.id, n.version::text || ' ' || n.updated_at::text,
+        1 - (n.query_vector operator(@vector@.<=>) _vector)
     from pgask.nl_query n
-    where
-        n.embedding_model = _nearest_questions.embedding_model
+    where n.embedding_model = _nearest_questions.embedding_model
         and n.retired_at is null
         and (n.scope_key in (_nearest_questions.scope_key, 'global') or n.status = 'system')
-    -- The subselect has the text read once, not once per row.
-    order by
-        n.query_vector
-        operator(@vector@.<=>) (select _nearest_questions.query_vector::@vector@.vector)
+    order by n.query_vector operator(@vector@.<=>) _vector
     limit _nearest_questions.k;
-end;
+end
+$function$;
 comment on function pgask._nearest_questions(text, text, text, int) is
     'The k saved questions nearest to query_vector among those that the caller may see and that '
     'scope_key offers. revision changes whenever the row is edited.';

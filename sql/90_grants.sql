@@ -33,6 +33,8 @@ declare
     }';
     -- Rows of these are not everybody's.
     _with_row_security text[] := '{embedding, nl_query}';
+    -- The one function outside the schema; others of its name are the application's.
+    _ask regprocedure := 'public.ask(text, jsonb, text)';
     _object record;
     _role text;
     _missing text;
@@ -42,7 +44,7 @@ begin
     where not exists (
         select 1 from pg_proc p
         where p.proname = n.value
-            and p.pronamespace in ('pgask'::regnamespace, 'public'::regnamespace)
+            and (p.pronamespace = 'pgask'::regnamespace or p.oid = _ask)
     );
     if _missing is not null then
         raise exception 'functions that 90_grants.sql names do not exist: %', _missing;
@@ -77,10 +79,7 @@ begin
             end as roles
         from pg_proc p
         where p.prorettype <> 'trigger'::regtype
-            and (
-                p.pronamespace = 'pgask'::regnamespace
-                or p.pronamespace = 'public'::regnamespace and p.proname = 'ask'
-            )
+            and (p.pronamespace = 'pgask'::regnamespace or p.oid = _ask)
         order by 1
     loop
         if cardinality(_object.roles) = 0 and not _object.internal then

@@ -176,16 +176,3 @@ def test_a_question_about_something_else_is_not_answered(
 ) -> None:
     for question in ("what is the weather in Paris?", "how do I bake a cake?"):
         assert answer(connection, question)["source"] != "saved"
-
-
-def test_the_nearest_questions_come_from_the_vector_index(
-    connection: Connection[tuple[object, ...]],
-) -> None:
-    with connection.transaction():
-        connection.execute("set local enable_seqscan = off")
-        connection.execute("set local enable_sort = off")
-        vector = "[1" + ",0" * 1023 + "]"
-        plan = connection.execute(
-            "explain select * from pgask._nearest_questions(%s, 'm', 'global', 5)", (vector,)
-        ).fetchall()
-    assert "nl_query_vector_hnsw" in "\n".join(str(row[0]) for row in plan)
