@@ -199,6 +199,48 @@ comment on function pgask._missing_columns(regclass, text[]) is
     'Which of the columns the relation does not have, in the order given; NULL when it has all.';
 
 
+create or replace function pgask._check_columns(relation regclass, columns text[]) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $function$
+declare
+    _missing text[] := pgask._missing_columns(_check_columns.relation, _check_columns.columns);
+begin
+    if _missing is not null then
+        raise exception '% has no column % any more', _check_columns.relation,
+                (select string_agg(quote_ident(m), ', ') from unnest(_missing) m)
+            using errcode = 'PA106', hint = 'Unregister the source and register it anew.';
+    end if;
+end
+$function$;
+comment on function pgask._check_columns(regclass, text[]) is
+    'PA106 when a source has lost a column that it is read by.';
+
+
+create or replace function pgask._is_key(relation regclass, columns text[]) returns boolean
+language sql stable
+begin atomic
+    select exists (
+        select 1
+        from pg_catalog.pg_index i
+        where i.indrelid = _is_key.relation and i.indisunique and i.indisvalid
+            and i.indpred is null and i.indexprs is null
+            and (
+                select pg_catalog.array_agg(a.attname::text order by a.attname)
+                from pg_catalog.unnest(i.indkey::int2[]) with ordinality k (attnum, position)
+                join pg_catalog.pg_attribute a
+                    on a.attrelid = i.indrelid and a.attnum = k.attnum and a.attnotnull
+                where k.position <= i.indnkeyatts
+            ) = (
+                select pg_catalog.array_agg(c.name order by c.name collate "C")
+                from pg_catalog.unnest(_is_key.columns) c (name)
+            )
+    );
+end;
+comment on function pgask._is_key(regclass, text[]) is
+    'Whether a unique index over just these columns, all NOT NULL, identifies the rows of a table.';
+
+
 create or replace function pgask._create_source(
     relation regclass,
     text_template text,
@@ -288,6 +330,14 @@ begin
         raise exception '% has no column %', _create_source.relation,
                 (select string_agg(quote_ident(m), ', ') from unnest(_missing) m)
             using errcode = 'PA101', detail = 'Named as key_columns or updated_at_column.';
+    end if;
+    if cardinality(_key) = 0
+        or (_kind in ('r', 'p') and not pgask._is_key(_create_source.relation, _key))
+    then
+        raise exception 'the columns % do not identify the rows of %',
+                array_to_string(_key, ', '), _create_source.relation
+            using errcode = 'PA101',
+            detail = 'There is no unique index over just these columns, all NOT NULL.';
     end if;
     if _updated_at is null then
         select a.attname into _updated_at from pg_attribute a

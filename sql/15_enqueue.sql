@@ -109,25 +109,39 @@ begin
             or r.relation in (select a.relid from pg_partition_ancestors(tg_relid) a)
             or r.relation in (select t.relid from pg_partition_tree(tg_relid) t)
     loop
-        if tg_op = 'TRUNCATE' then
-            if tg_relid = _source.relation then
-                perform pgask._forget_rows(_source.source_schema, _source.source_table, null);
-            else
-                perform pgask._forget_missing_rows(_source.source_schema, _source.source_table);
-            end if;
+        if tg_op = 'TRUNCATE' and tg_relid = _source.relation then
+            perform pgask._forget_rows(_source.source_schema, _source.source_table, null);
             continue;
         end if;
 
         _missing := pgask._missing_columns(tg_relid, _source.key_columns || _source.read_columns);
         if _missing is not null then
             -- The application's own statement must not fail because of a column it dropped.
+            -- Nor wait for another statement that says so at the same time.
             update pgask.embedding_ingest_registry r
             set is_active = false, updated_at = now(),
                 inactive_reason = 'column ' || array_to_string(_missing, ', ') || ' is gone'
-            where (r.source_schema, r.source_table)
-                    = (_source.source_schema, _source.source_table)
-                and r.is_active;
-            continue when _missing && _source.key_columns;
+            from (
+                select g.source_schema, g.source_table from pgask.embedding_ingest_registry g
+                where (g.source_schema, g.source_table)
+                        = (_source.source_schema, _source.source_table)
+                    and g.is_active
+                for update skip locked
+            ) l
+            where (r.source_schema, r.source_table) = (l.source_schema, l.source_table);
+            if _missing && _source.key_columns then
+                -- Which rows are gone cannot be told any more: what may be is not shown.
+                if tg_op <> 'INSERT' then
+                    perform pgask._forget_rows(
+                        _source.source_schema, _source.source_table, null
+                    );
+                end if;
+                continue;
+            end if;
+        end if;
+        if tg_op = 'TRUNCATE' then
+            perform pgask._forget_missing_rows(_source.source_schema, _source.source_table);
+            continue;
         end if;
 
         if tg_op <> 'DELETE' then
@@ -224,6 +238,7 @@ begin
     where (r.source_schema, r.source_table)
         = (_forget_missing_rows.source_schema, _forget_missing_rows.source_table);
     perform pgask._check_readable(_source.relation);
+    perform pgask._check_columns(_source.relation, _source.key_columns);
     execute format(
         'select array_agg(i.source_id) from ('
         'select e.source_id from pgask.embedding e '
@@ -320,6 +335,7 @@ create or replace function pgask._enqueue_rows(
 ) returns bigint
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
+set lock_timeout = '500ms'
 set datestyle = 'ISO, YMD'
 set timezone = 'UTC'
 set intervalstyle = 'postgres'
@@ -335,7 +351,13 @@ begin
     where (r.source_schema, r.source_table)
         = (_enqueue_rows.source_schema, _enqueue_rows.source_table);
     perform pgask._check_readable(_source.relation);
+    perform pgask._check_columns(_source.relation, _source.key_columns);
     if _enqueue_rows.source_ids is not null then
+        -- An id that cannot be one must fail here, and not in a statement of the application.
+        execute format('select count(*) from unnest($1) i (source_id) join %s s on %s',
+            _source.relation,
+            pgask._source_key_match(_source.relation, _source.key_columns, 's', 'i.source_id')
+        ) into _count using _enqueue_rows.source_ids;
         execute pgask._open_job_sql('select u.id from unnest($3) u (id)')
             using _enqueue_rows.source_schema, _enqueue_rows.source_table,
                 _enqueue_rows.source_ids;
@@ -351,7 +373,9 @@ begin
 end
 $function$;
 comment on function pgask._enqueue_rows(text, text, text[]) is
-    'Opens a job for each of the source_ids, or for every row of the source for NULL.';
+    'Opens a job for each of the source_ids, or for every row of the source for NULL. Waits for an '
+    'application''s transaction at most half a second, less than it takes to find a deadlock, so '
+    'that never the application is its victim: then 55P03.';
 
 
 create or replace function pgask.enqueue(source text, source_ids text[] default null) returns bigint
@@ -376,4 +400,5 @@ comment on function pgask.enqueue(text, text[]) is
 source_ids. Rows whose text did not change keep their vectors without a call of the model; what no
 longer exists is removed. For views and foreign tables, which have no triggers, and after changes
 that no trigger saw. Returns the number of jobs opened. PA105 when the source
-is not registered, PA106 when its table is gone or its view does not belong to a superuser.';
+is not registered, PA106 when its table or a column is gone or its view does not belong to a
+superuser, 55P03 when transactions hold its rows: try again.';

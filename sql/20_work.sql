@@ -128,6 +128,10 @@ begin
     from pgask.embedding_ingest_registry r
     where (r.source_schema, r.source_table) = (_read_rows.source_schema, _read_rows.source_table);
     perform pgask._check_readable(_source.relation);
+    perform pgask._check_columns(
+        _source.relation, _source.key_columns || _source.template_columns
+            || array(select jsonb_array_elements_text(_source.filter_columns))
+    );
     select string_agg(
             pgask._as_text(a.atttypid, format('s.%I', c.name)), ', ' order by c.position)
         into _values
@@ -146,7 +150,7 @@ begin
         'select k.id, array[%s], %s from unnest($1) k (id) join %s s on %s',
         _values,
         coalesce(
-            format('(select to_jsonb(f) from (select %s) f)', _filters), '''{}''::jsonb'
+            format('(select to_jsonb(f.*) from (select %s) f)', _filters), '''{}''::jsonb'
         ),
         _source.relation,
         pgask._source_key_match(_source.relation, _source.key_columns, 's', 'k.id')

@@ -17,13 +17,23 @@ as $function$
 $function$;
 comment on function pgask._my_profile() is 'The caller''s profile; NULL before the first save.';
 
+create or replace function pgask._profile_of(role_name name) returns uuid
+language sql stable security definer
+set search_path = pg_catalog, pg_temp
+as $function$
+    select p.id from pgask.profile p where p.name = _profile_of.role_name
+$function$;
+comment on function pgask._profile_of(name) is 'The profile of a role; NULL where it has none.';
+
 alter table pgask.nl_query enable row level security;
 drop policy if exists a_question_is_seen_by_those_it_is_for on pgask.nl_query;
 create policy a_question_is_seen_by_those_it_is_for on pgask.nl_query for select using (
     (status in ('approved', 'system') and retired_at is null)
     or is_shared
-    or owner_id = (select pgask._my_profile())
-    or (select pgask._is_admin())
+    -- current_user, not the caller: inside somebody's SECURITY DEFINER function it is his rights
+    -- that count.
+    or owner_id = (select pgask._profile_of(current_user))
+    or (select pg_has_role(current_user, 'pgask_admin', 'member'))
 );
 comment on policy a_question_is_seen_by_those_it_is_for on pgask.nl_query is
     'Approved and built-in questions are everyone''s, a draft is its owner''s and, when shared, '

@@ -9,7 +9,8 @@ declare
     _functions jsonb := '{
         "pgask_reader": [
             "version", "search", "ask", "answer",
-            "_boot", "_settings", "_find_source", "_embed_query", "_read_query", "_embed_texts", "_my_profile",
+            "_boot", "_settings", "_find_source", "_embed_query", "_read_query", "_embed_texts",
+            "_my_profile", "_profile_of",
             "_record_use"],
         "pgask_editor": [
             "save_question", "delete_question", "_store_question"],

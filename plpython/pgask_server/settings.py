@@ -85,9 +85,13 @@ def _directory(value: str) -> str | None:
 
 
 def _memory(value: str) -> str | None:
-    if re.fullmatch(r"[1-9]\d{0,9}(kB|MB|GB)", value):
-        return None
-    return "An amount of memory such as 512MB is expected."
+    found = re.fullmatch(r"([1-9]\d{0,9})(kB|MB|GB)", value)
+    if found is not None:
+        kilobytes = int(found[1]) * {"kB": 1, "MB": 1024, "GB": 1024 * 1024}[found[2]]
+        # What maintenance_work_mem takes.
+        if 1024 <= kilobytes <= 2147483647:
+            return None
+    return "An amount of memory from 1MB to 2047GB such as 512MB is expected."
 
 
 def _functions(value: str) -> str | None:
@@ -139,7 +143,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("allowed_functions", None, _functions, "Volatile functions that questions may call."),
     Setting(
         "match_threshold",
-        "0.75",
+        "0.85",
         _real(0, 1),
         "From this confidence a question is answered without asking back.",
     ),

@@ -246,3 +246,112 @@ def test_drafts_of_others_do_not_hide_a_question(kb: Connection) -> None:
             {},
         )
     assert answer["tables"][0]["rows"] == [[42]]
+
+
+def test_a_parameter_s_column_runs_nobody_s_code_as_the_asker(kb: Connection) -> None:
+    with role(kb, "author", "pgask_editor") as name:
+        kb.execute(f"create schema mal authorization {name}")
+        with acting_as(kb, name):
+            kb.execute(EVIL)
+            kb.execute("create view mal.v as select mal.evil('x') as c")
+            kb.execute("create type mal.pair as (a int, b text)")
+            kb.execute(
+                "create function mal.to_text(mal.pair) returns text language sql"
+                " as $$ select mal.evil('x') $$;"
+                "create cast (mal.pair as text) with function mal.to_text(mal.pair)"
+            )
+            kb.execute("create table mal.t (c mal.pair); insert into mal.t values (row (1, 'Oak'))")
+            for table in ("v", "t"):
+                try:
+                    kb.execute(
+                        "select pgask.save_question('How many gadgets does the maker {x} build?',"
+                        " '[\"select 1 as n where :x is not null\"]', %s::jsonb, is_shared => true)",
+                        [f'[{{"name": "x", "type": "text", "column": "mal.{table}.c"}}]'],
+                    )
+                except psycopg.Error as error:
+                    assert error.sqlstate == "PA411"
+        kb.execute("select ask('how many gadgets does the maker oak build?')")
+        assert kb.execute("select count(*) from mal.witness").fetchone() == (0,)
+
+
+def test_a_key_must_identify_the_rows(kb: Connection) -> None:
+    kb.execute("create table kb.t (id int primary key, cat text, body text)")
+    for key in ("{cat}", "{}", "{id,cat}"):
+        with pytest.raises(psycopg.Error) as raised:
+            kb.execute(
+                "select pgask.register_source('kb.t', '{{body}}', key_columns => %s)", [key]
+            )
+        assert raised.value.sqlstate == "PA101"
+    kb.execute("create unique index on kb.t (cat)")
+    kb.execute("alter table kb.t alter cat set not null")
+    kb.execute("select pgask.register_source('kb.t', '{{body}}', key_columns => '{cat}')")
+
+
+def test_a_column_called_f_is_no_filter(kb: Connection) -> None:
+    kb.execute("create table kb.t (id int primary key, b text, f int)")
+    kb.execute("insert into kb.t values (1, 'one', 7), (2, 'two', null)")
+    kb.execute("select pgask.register_source('kb.t', '{{b}}')")
+    kb.execute("create table kb.u (id int primary key, b text, f int)")
+    kb.execute("insert into kb.u values (1, 'one', 7), (2, 'two', null)")
+    kb.execute("select pgask.register_source('kb.u', '{{b}}', filter_columns => '{f}')")
+    kb.execute("call pgask.work()")
+    found = kb.execute(
+        "select source_table, source_id, filter_values from pgask.embedding order by 1, 2"
+    ).fetchall()
+    assert found == [
+        ("t", "1", {}),
+        ("t", "2", {}),
+        ("u", "1", {"f": 7}),
+        ("u", "2", {"f": None}),
+    ]
+
+
+def test_nothing_deleted_is_found_after_the_key_is_renamed(kb: Connection) -> None:
+    kb.execute("create table kb.t (id int primary key, b text)")
+    kb.execute("insert into kb.t values (1, 'the deleted secret'), (2, 'another')")
+    kb.execute("select pgask.register_source('kb.t', '{{b}}')")
+    kb.execute("call pgask.work()")
+    kb.execute("alter table kb.t rename column id to ident")
+    kb.execute("delete from kb.t where ident = 1")
+    found = kb.execute("select chunk_text from pgask.search('deleted secret')").fetchall()
+    assert ("the deleted secret",) not in found
+    assert kb.execute("select is_active, reason from pgask.source_status").fetchall() == [
+        (False, "column id is gone")
+    ]
+    kb.execute("truncate kb.t")
+
+
+def test_an_application_never_fails_by_what_was_enqueued(
+    kb: Connection, pgask_database: str
+) -> None:
+    kb.execute(
+        "create table kb.p (id int primary key, b text) partition by range (id);"
+        "create table kb.p1 partition of kb.p for values from (0) to (100)"
+    )
+    kb.execute("insert into kb.p select i, 'b' from generate_series(1, 9) i")
+    kb.execute("select pgask.register_source('kb.p', '{{b}}')")
+    with pytest.raises(psycopg.Error) as raised:
+        kb.execute("select pgask.enqueue('kb.p', array['abc'])")
+    assert raised.value.sqlstate == "22P02"
+    kb.execute("truncate kb.p1")
+    kb.execute("insert into kb.p select i, 'b' from generate_series(1, 9) i")
+    # An administrator's enqueue() gives way before a deadlock is looked for.
+    with psycopg.connect(pgask_database) as application:
+        application.execute("update kb.p set b = 'x' where id = 5")
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            kb.execute("select pgask.enqueue('kb.p')")
+        application.execute("update kb.p set b = 'x' where id = 3")
+
+
+def test_a_private_draft_stays_private_behind_a_function_of_another(kb: Connection) -> None:
+    with role(kb, "owner", "pgask_editor") as owner, role(kb, "nosy", "pgask_reader") as nosy:
+        with acting_as(kb, owner):
+            kb.execute("select pgask.save_question('What is my secret?', '[\"select 1 as n\"]')")
+        kb.execute(f"create schema mal authorization {nosy}")
+        with acting_as(kb, nosy):
+            kb.execute(
+                "create function mal.peek() returns bigint language sql security definer as"
+                " $$ select count(*) from pgask.nl_query where status = 'draft' $$;"
+                "grant usage on schema mal to public"
+            )
+        assert kb.execute("select mal.peek()").fetchone() == (0,)
