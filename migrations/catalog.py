@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from migrations.ownership import OUR_ASK
 from migrations.sqlfile import InstallError
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ _ORPHANS = """
     order by 1
 """
 
-_OBJECTS = """
+_OBJECTS = f"""
     -- Never granted and granted only to the owner are the same.
     with acl as (
         select a.class, a.oid, pg_catalog.string_agg(a.item::text, ',' order by a.item::text) as acl
@@ -86,7 +87,7 @@ _OBJECTS = """
             select 'pg_proc' as class, p.oid, pg_catalog.unnest(
                 coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))) as item
             from pg_catalog.pg_proc p
-            where p.pronamespace = pg_catalog.to_regnamespace('pgask') or p.proname = 'ask'
+            where p.pronamespace = pg_catalog.to_regnamespace('pgask') or {OUR_ASK}
             union all
             select 'pg_class', c.oid, pg_catalog.unnest(
                 coalesce(c.relacl, pg_catalog.acldefault('r', c.relowner)))
@@ -113,8 +114,7 @@ _OBJECTS = """
             pg_catalog.pg_get_userbyid(p.proowner), acl.acl,
             pg_catalog.obj_description(p.oid, 'pg_proc'))
     from pg_catalog.pg_proc p left join acl on acl.class = 'pg_proc' and acl.oid = p.oid
-    where p.pronamespace = pg_catalog.to_regnamespace('pgask')
-        or (p.pronamespace = pg_catalog.to_regnamespace('public') and p.proname = 'ask')
+    where p.pronamespace = pg_catalog.to_regnamespace('pgask') or {OUR_ASK}
     union all
     select case r.relkind when 'v' then 'view ' else 'table ' end || r.oid::pg_catalog.regclass,
         pg_catalog.concat_ws(E'\n', pg_catalog.pg_get_userbyid(r.relowner), r.reloptions::text,

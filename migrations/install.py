@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT))
 # The package of this clone decides the version, not one that happens to be installed.
 sys.path.insert(0, str(ROOT / "plpython"))
 
-from migrations import catalog, package, requirement, revision  # noqa: E402
+from migrations import catalog, ownership, package, requirement, revision  # noqa: E402
 from migrations.sqlfile import InstallError, run_file  # noqa: E402
 
 from pgask_server import __version__  # noqa: E402
@@ -75,12 +75,16 @@ def install(
     """
     report = Report()
     with revision.transaction(dsn) as (shared, connection):
-        before = _begin(connection, report)
+        _begin(connection, report)
+        ownership.refuse_foreign(connection)
+        before = catalog.describe(connection)
         created = requirement.ensure_extensions(connection)
         report.changes += [f"extension {name} created" for name in created]
         created = requirement.ensure_roles(connection)
         report.changes += [f"role {name} created" for name in created]
-        connection.execute("create schema if not exists pgask")
+        if "schema pgask" not in before:
+            # An error, should somebody have made one since it was looked for.
+            connection.execute("create schema pgask")
         connection.execute(_COMMENT_ON_SCHEMA)
         revision.upgrade(shared, _installed(connection), __version__)
         connection.execute(_COMMENT_ON_REVISION)
@@ -88,6 +92,8 @@ def install(
         for stage in stages:
             run_file(connection, stage)
         catalog.refuse_orphans(connection)
+        # Once more: what was made while this ran, and replaced, still has its owner.
+        ownership.refuse_foreign(connection)
         run_file(connection, grants)
         connection.execute(_INSTALLED, [__version__])
         report.changes += package.configure(
@@ -108,15 +114,17 @@ def uninstall(dsn: str = "") -> Report:
     """
     report = Report()
     with revision.transaction(dsn) as (shared, connection):
-        before = _begin(connection, report)
-        if not before:
+        _begin(connection, report)
+        if not ownership.is_installed(connection):
             return report
+        before = catalog.describe(connection)
         cascades: list[str] = []
         connection.add_notice_handler(lambda notice: cascades.extend(_foreign(notice)))
         connection.execute("set local client_min_messages = notice")
         revision.downgrade(shared)
-        connection.execute("drop function if exists public.ask(text, jsonb, text)")
+        foreign = ownership.drop_ask(connection)
         connection.execute("drop schema pgask cascade")
+        report.warnings += [foreign] if foreign else []
         report.warnings += [f"gone too, since it used pgask: {name}" for name in sorted(cascades)]
         report.warnings += [
             f"the role {role} stays, since something else needs it"
@@ -134,11 +142,10 @@ def _foreign(notice: psycopg.errors.Diagnostic) -> list[str]:
     return [name for name in names if not ours.search(name)]
 
 
-def _begin(connection: psycopg.Connection, report: Report) -> catalog.Catalog:
-    """Checks and the lock; what is there now."""
+def _begin(connection: psycopg.Connection, report: Report) -> None:
+    """Check the server, and wait for the lock."""
     report.warnings += requirement.check_server(connection)
     connection.execute("select pg_catalog.pg_advisory_xact_lock(%s)", [_LOCK])
-    return catalog.describe(connection)
 
 
 def _installed(connection: psycopg.Connection) -> str | None:

@@ -25,9 +25,10 @@ TITLE = """\
 # SQL reference
 
 Everything that a program may call and read. Generated from the comments in the database by
-`python migrations/reference.py`. The errors are listed in [sql/ERRORS.md](../sql/ERRORS.md). Names
-that start with `_` are internal and may change; they are described where they are defined, in
-`sql/`. The group roles: an editor may do what a reader may, an administrator what an editor may."""
+`python migrations/reference.py > docs/sql.md`. The errors are listed in
+[sql/ERRORS.md](../sql/ERRORS.md). Names that start with `_` are internal and may change; they are
+described where they are defined, in `sql/`. The group roles: an editor may do what a reader may, an
+administrator what an editor may."""
 
 
 def reference(connection: psycopg.Connection) -> str:

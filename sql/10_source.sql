@@ -217,7 +217,7 @@ comment on function pgask._check_columns(regclass, text[]) is
     'PA106 when a source has lost a column that it is read by.';
 
 
-create or replace function pgask._is_key(relation regclass, columns text[]) returns boolean
+create or replace function pgask._is_key(relation regclass, key_columns text[]) returns boolean
 language sql stable
 begin atomic
     select exists (
@@ -233,7 +233,7 @@ begin atomic
                 where k.position <= i.indnkeyatts
             ) = (
                 select pg_catalog.array_agg(c.name order by c.name collate "C")
-                from pg_catalog.unnest(_is_key.columns) c (name)
+                from pg_catalog.unnest(_is_key.key_columns) c (name)
             )
     );
 end;

@@ -83,8 +83,21 @@ $function$;
 comment on function pgask._store_question(
     text, text, jsonb, text, text, jsonb, jsonb, text, text, boolean, text
 ) is
-    'Inserts a checked draft, owned by the caller. The statements are checked again whenever they '
-    'are run, so nothing depends on who called this.';
+    'Inserts a draft, owned by the caller. For _store_draft() alone: what is approved later is run '
+    'as it stands here.';
+
+
+create or replace function pgask._store_draft(ticket text) returns uuid
+language plpython3u security definer
+set search_path = pg_catalog, pg_temp
+as $python$
+    if "pgask" not in GD:
+        plpy.execute("select pgask._boot()")
+    return GD["pgask"].store_draft(ticket)
+$python$;
+comment on function pgask._store_draft(text) is
+    'Stores the draft that save_question() has just checked in this session and keeps under the '
+    'ticket, which is random and used once: so nobody can store what was not checked. PA411.';
 
 
 create or replace function pgask._store_builtin_question(

@@ -10,7 +10,7 @@ set hnsw.max_scan_tuples = 1000000
 set hnsw.scan_mem_multiplier = 16
 as $function$
 declare
-    _vector @vector@.vector := _nearest_questions.query_vector;
+    _vector constant @vector@.vector := _nearest_questions.query_vector::@vector@.vector;
 begin
     -- Drafts of others are filtered after the index gave them: it must go on past any number.
     return query

@@ -17,11 +17,23 @@ declare
     _text text := _inspect_statement.statement;
     _parenthesised text;
     _atomic text;
+    -- Nobody has a function of this name yet, and the statement cannot call it.
+    _name text := 'statement_' || replace(gen_random_uuid()::text, '-', '');
     _function oid;
     _canonical text;
     _tree text;
     _result jsonb;
 begin
+    if num_nulls(_inspect_statement.statement, _inspect_statement.types) > 0 then
+        raise exception 'there is no statement' using errcode = 'PA402';
+    end if;
+    if exists (
+        select from unnest(_inspect_statement.types) as a (name) where to_regtype(a.name) is null
+    ) then
+        raise exception 'a parameter has an unknown type'
+            using errcode = 'PA402',
+            detail = format('The types: %s.', array_to_string(_inspect_statement.types, ', ', '?'));
+    end if;
     select string_agg(format('%I.%I', n.nspname, t.typname), ', ' order by a.position)
     into _arguments
     from unnest(_inspect_statement.types) with ordinality as a (name, position)
@@ -33,14 +45,14 @@ begin
             -- As the text of a string, in parentheses: a second statement is a syntax error here,
             -- and a text that leaves the parentheses is one below. Neither executes anything.
             _parenthesised := format(
-                'create or replace function pg_temp.pgask_statement(%s) '
+                'create or replace function pg_temp.%I(%s) '
                 'returns setof pg_catalog.record language sql as %L',
-                _arguments, E'select * from (\n' || _text || E'\n) as q'
+                _name, _arguments, E'select * from (\n' || _text || E'\n) as q'
             );
             _atomic := format(
-                'create or replace function pg_temp.pgask_statement(%s) '
+                'create or replace function pg_temp.%I(%s) '
                 'returns setof pg_catalog.record language sql begin atomic %s%s; end',
-                _arguments, _text, chr(10)
+                _name, _arguments, _text, chr(10)
             );
             -- Under the author's path nothing is evaluated here but two variables.
             if _pass = 1 and _inspect_statement.path is not null then
@@ -49,8 +61,7 @@ begin
             execute _parenthesised;
             execute _atomic;
             perform pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-            -- By its types: a session may have functions of that name of its own.
-            _function := format('pg_temp.pgask_statement(%s)', _arguments)::regprocedure;
+            _function := format('pg_temp.%I(%s)', _name, _arguments)::regprocedure;
             select p.prosqlbody::text into _tree from pg_proc p where p.oid = _function;
             _canonical := regexp_replace(
                 pg_get_function_sqlbody(_function), '^BEGIN ATOMIC\s+|;\s*END$', '', 'g'
@@ -97,7 +108,7 @@ set search_path = pg_catalog, pg_temp
 as $python$
     if "pgask" not in GD:
         plpy.execute("select pgask._boot()")
-    GD["pgask"].admit_statement(statement, types)
+    GD["pgask"].admit_statement(statement or "", types or [])
 $python$;
 comment on function pgask._admit_statement(text, text[]) is
     'Checks a canonical statement, unless this session did so a few seconds ago.';
@@ -154,6 +165,18 @@ as $function$
 declare
     _result json;
 begin
+    if num_nulls(
+        _run_read_only.statement, _run_read_only.types, _run_read_only.arguments,
+        _run_read_only.row_limit, _run_read_only.cell_limit, _run_read_only.milliseconds
+    ) > 0 then
+        raise exception 'a statement, its types, its values and its limits may not be null'
+            using errcode = 'PA401',
+            hint = 'Only plan_cost may be: it is no limit then. A value that is NULL is an '
+                'element of arguments.';
+    end if;
+    if greatest(array_ndims(_run_read_only.types), array_ndims(_run_read_only.arguments)) > 1 then
+        raise exception 'types and values are lists, not arrays of arrays' using errcode = 'PA401';
+    end if;
     perform pgask._admit_statement(_run_read_only.statement, _run_read_only.types);
     begin
         -- Holds until the block is left; a function's SET clause could not do it on every server.
@@ -188,6 +211,10 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $function$
 begin
+    if to_regtype(_check_value.type_name) is null then
+        raise exception 'there is no type "%"', coalesce(_check_value.type_name, 'null')
+            using errcode = 'PA412';
+    end if;
     execute format(
         'select cast(%L as %s)',
         _check_value.value, format_type(to_regtype(_check_value.type_name), null)

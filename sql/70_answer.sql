@@ -40,7 +40,8 @@ read-only with the caller''s rights, and says the result in words; else it gives
 questions and passages.
 Keys: source (saved|generated|evidence|none), outcome (answered|missing_parameter|several_match|
 no_match), trusted, narrative, question_id, canonical_prompt, label, status, similarity, params,
-missing, choices, tables, sql, evidence, warnings.
+missing, choices, tables, sql (what ran, with :name places), evidence, warnings.
+A model that does not answer is told in the narrative, and is no error.
 Errors: PA412 a value in params, PA403 and PA404 a statement too costly or too slow, 42501 and
 others as the statement itself raises them.';
 

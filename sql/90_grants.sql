@@ -13,7 +13,7 @@ declare
             "_my_profile", "_profile_of",
             "_record_use"],
         "pgask_editor": [
-            "save_question", "delete_question", "_store_question"],
+            "save_question", "delete_question", "_store_draft"],
         "pgask_admin": [
             "approve_question", "register_source", "unregister_source", "enqueue", "retry_failed",
             "doctor", "_doctor_model", "_create_source"],

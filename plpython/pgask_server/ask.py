@@ -21,14 +21,26 @@ from pgask_server.answer.value import (
     MissingParameter,
     ResultTable,
 )
+from pgask_server.chunk import is_blank
 from pgask_server.database import Database, DatabaseError
-from pgask_server.errors import ModelUnavailable, ParameterInvalid, PgaskError
+from pgask_server.errors import (
+    ConfigurationError,
+    ModelMalformed,
+    ModelRefused,
+    ModelUnavailable,
+    ParameterInvalid,
+    PgaskError,
+)
 from pgask_server.question.bind import Binding, clean_question
 from pgask_server.question.parameter import Parameter, json_value
+from pgask_server.statement.placeholder import scan
 from pgask_server.statement.run import Limits, run
 
 if TYPE_CHECKING:
     from pgask_server.question.match import Candidate, Match, Matcher, Saved
+
+_NO_VECTOR = (ConfigurationError, ModelUnavailable, ModelRefused, ModelMalformed)
+"""What keeps the model from reading a text. The asker can do nothing about it: it is told."""
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
@@ -56,7 +68,9 @@ def answer(
     scope_key: str,
     limits: AskLimits,
 ) -> Answer:
-    """Answer a question in the name of the current user. It never raises for what was typed.
+    """Answer a question in the name of the current user.
+
+    It never raises for what was typed, nor for a model that fails: the narrative says so.
 
     params: jsonb text {name: value}. Raises ParameterInvalid for params that do not fit, and
     what running the saved statement raises.
@@ -64,9 +78,8 @@ def answer(
     given = _given(params)
     asked = clean_question(question)
     start = Answer(question=asked, scope_key=scope_key, given=_scalars(given))
-    if not asked:
-        return _told(replace(start, narrative="Type a question, for example: "
-                             "which tables take the most space?"))  # fmt: skip
+    if is_blank(asked):
+        return _blank(start)
     try:
         match = matcher.match(
             db,
@@ -78,12 +91,10 @@ def answer(
             threshold=limits.threshold,
             margin=limits.margin,
         )
-    except ModelUnavailable as error:
-        return _told(
-            replace(
-                start,
-                narrative=f"The question cannot be understood at the moment: {error.message}.",
-            )
+    except _NO_VECTOR as error:
+        reason = _reason(error)
+        return replace(
+            start, narrative=f"The question cannot be understood at the moment: {reason}."
         )
     start = replace(start, warnings=match.warnings)
     if match.accepted is None:
@@ -114,7 +125,7 @@ def answer(
 def _given(params: str) -> dict[str, object]:
     try:
         given: object = json.loads(params)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ParameterInvalid("the parameters are not JSON", detail=str(error)) from error
     if not isinstance(given, dict):
         raise ParameterInvalid(
@@ -181,9 +192,29 @@ def _run(db: Database, start: Answer, saved: Saved, binding: Binding, limits: As
     return replace(
         start,
         tables=tuple(tables),
-        sql=tuple(str(statement["sql"]) for statement in saved.statements),
+        sql=tuple(
+            as_shown(str(statement["canonical"]), cast("list[str]", statement["arguments"]))
+            for statement in saved.statements
+        ),
         trusted=saved.status in ("approved", "system"),
     )
+
+
+def as_shown(canonical: str, arguments: Sequence[str]) -> str:
+    """The statement that is run, with :name for $1 ..., the parameters in the order of arguments.
+
+    Not the author's own text: that need not be what is run.
+    """
+    pieces: list[str] = []
+    for token in scan(canonical):
+        number = int(token.text[1:]) if token.kind == "dollar" else 0
+        if not 1 <= number <= len(arguments):
+            pieces.append(token.text)
+            continue
+        # The blank keeps a slice [1:$1] from looking like a cast.
+        blank = " " if pieces and pieces[-1].endswith(":") else ""
+        pieces.append(f"{blank}:{arguments[number - 1]}")
+    return "".join(pieces)
 
 
 def _in_words(db: Database, start: Answer, limits: AskLimits) -> Answer:
@@ -191,7 +222,14 @@ def _in_words(db: Database, start: Answer, limits: AskLimits) -> Answer:
     filled = start.canonical_prompt or start.question
     for name, value in start.bound.items():
         filled = filled.replace("{" + name + "}", value)
-    return replace(start, evidence=_evidence(db, filled, limits))
+    try:
+        return replace(start, evidence=_evidence(db, filled, limits))
+    except _NO_VECTOR as error:
+        return replace(
+            start,
+            outcome="no_match",
+            narrative=f"The content cannot be searched at the moment: {_reason(error)}.",
+        )
 
 
 def _unmatched(db: Database, start: Answer, match: Match, limits: AskLimits) -> Answer:
@@ -199,7 +237,19 @@ def _unmatched(db: Database, start: Answer, match: Match, limits: AskLimits) -> 
     if match.choices:
         return _told(replace(start, outcome="several_match", choices=_choices(match.choices)))
     nearest = _choices(match.nearest)[: limits.choices]
-    evidence = _evidence(db, start.question, limits)
+    try:
+        evidence = _evidence(db, start.question, limits)
+    except ModelRefused:
+        evidence = ()
+    except _NO_VECTOR as error:
+        return replace(
+            start,
+            choices=nearest,
+            narrative="No saved question is close enough to this one, and the content cannot be"
+            f" searched at the moment: {_reason(error)}.",
+        )
+    if not evidence and not any(letter.isalnum() for letter in start.question):
+        return _blank(start)
     if not evidence or evidence[0].similarity < limits.evidence_similarity:
         return _told(replace(start, choices=nearest, evidence=evidence))
     # Beside a passage that answers, only questions that may be meant are worth a line.
@@ -210,19 +260,13 @@ def _unmatched(db: Database, start: Answer, match: Match, limits: AskLimits) -> 
 
 
 def _evidence(db: Database, query: str, limits: AskLimits) -> tuple[Evidence, ...]:
-    """The best passages of the content that the current user may see."""
-    try:
-        rows = db.execute(
-            "select s.source_schema, s.source_table, s.source_id, s.chunk_text, s.similarity"
-            " from pgask.search($1, $2) s",
-            ("text", "integer"),
-            (query, limits.passages),
-        )
-    except DatabaseError as error:
-        # Without its content a question still has its nearest saved ones.
-        if not error.sqlstate.startswith("PA2"):
-            raise
-        return ()
+    """The best passages of the content that the current user may see. Raises _NO_VECTOR."""
+    rows = db.execute(
+        "select s.source_schema, s.source_table, s.source_id, s.chunk_text, s.similarity"
+        " from pgask.search($1, $2) s",
+        ("text", "integer"),
+        (query, limits.passages),
+    )
     return tuple(
         Evidence(
             source=f"{row['source_schema']}.{row['source_table']}",
@@ -258,6 +302,16 @@ def _example(candidate: Candidate) -> str:
         if value is not None:
             text = text.replace("{" + parameter.name + "}", value)
     return text
+
+
+def _blank(start: Answer) -> Answer:
+    return replace(
+        start, narrative="Type a question, for example: which tables take the most space?"
+    )
+
+
+def _reason(error: PgaskError) -> str:
+    return error.message.rstrip(".")
 
 
 def _told(answer: Answer) -> Answer:

@@ -53,6 +53,13 @@ def embed_in_name_of_owner(db: Database, settings: Settings) -> Embed:
     return embed
 
 
+def without_keys(text: str) -> str:
+    """The text with *** for each key that this session has read."""
+    for key in _KEYS:
+        text = text.replace(key, "***")
+    return text
+
+
 def model_window(settings: Settings) -> int | None:
     """Tokens that a local model reads at once; None for an endpoint, which needs a key to say."""
     if not settings.text("embedding_model").startswith("local/"):
@@ -96,13 +103,20 @@ def _config(db: Database, settings: Settings) -> ModelConfig:
     name = settings.text("embedding_model")
     if name.startswith("local/"):
         return _local(settings)
+    key = stored.read_secret(db, "embedding_api_key")
+    if key is not None:
+        _KEYS.add(key)
     return ModelConfig(
         name=name,
         base_url=settings.optional("embedding_base_url"),
-        api_key=stored.read_secret(db, "embedding_api_key"),
+        api_key=key,
         batch_size=settings.integer("embedding_batch"),
         timeout=settings.real("embedding_timeout"),
     )
+
+
+_KEYS: set[str] = set()
+"""The keys that this session has read."""
 
 
 @functools.lru_cache(maxsize=4)

@@ -38,8 +38,9 @@ class Database(Protocol):
     ) -> Sequence[Row]:
         """Run one statement with `$1 ...` of the named types; plans are cached per session.
 
-        limit: the most rows fetched; 0 for all. Raises DatabaseError; the statement's effects are
-        then rolled back, the surrounding transaction is usable.
+        limit: the most rows fetched; 0 for all. Raises DatabaseError, or the package's own error
+        where that went through SQL; the statement's effects are then rolled back, the surrounding
+        transaction is usable.
         """
         ...
 

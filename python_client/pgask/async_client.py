@@ -116,11 +116,12 @@ class AsyncClient:
         display: str | None = None,
         notes: str | None = None,
         is_shared: bool = False,
+        phrasings: Sequence[str] = (),
         conn: psycopg.AsyncConnection[object] | None = None,
     ) -> UUID:
         """Save a question as a draft of one's own; returns its id."""
         call = calls.save_question(
-            canonical_prompt, sqls, params, label, scope_key, display, notes, is_shared
+            canonical_prompt, sqls, params, label, scope_key, display, notes, is_shared, phrasings
         )
         return await self._call(call, conn)
 

@@ -79,6 +79,7 @@ def save_question(
     display: str | None,
     notes: str | None,
     is_shared: bool,
+    phrasings: Sequence[str],
 ) -> Call[UUID]:
     """`pgask.save_question()`."""
     arguments = {
@@ -90,6 +91,7 @@ def save_question(
         "display": display,
         "notes": notes,
         "is_shared": is_shared,
+        "phrasings": list(phrasings),
     }
     return _function(queries.SAVE_QUESTION, arguments, lambda rows: cast("UUID", rows[0]["id"]))
 

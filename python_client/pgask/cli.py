@@ -16,7 +16,7 @@ from pgask.client import Client
 from pgask.errors import ConnectionFailed, PgaskError
 from pgask.value import plain
 from pgask.version import __version__
-from pgask.worker import FIRST_BATCH, Worker, next_batch
+from pgask.worker import FIRST_BATCH, Worker, embedded, next_batch, stands_still
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -121,18 +121,19 @@ def work(dsn: Dsn = None) -> None:
                 warnings.append(diagnosis.message_primary or "")
 
         client.connection.add_notice_handler(note)
-        before = client.queue()
+        before = now = client.queue()
         with report.progress(_errors) as bar:
             task = bar.add_task("Embedding", total=before.open)
             batch = FIRST_BATCH
             while True:
-                began = time.monotonic()
+                began, seen = time.monotonic(), len(warnings)
                 client.work(max_jobs=batch)
                 batch = next_batch(batch, time.monotonic() - began)
-                now = client.queue()
+                warned = len(warnings) > seen
+                last, now = now, client.queue()
                 total = max(before.open, now.open)
                 bar.update(task, total=total, completed=total - now.open)
-                if now.due == 0 or warnings:
+                if stands_still(last, now) or (warned and not embedded(last, now)):
                     break
     for warning in dict.fromkeys(warnings):
         _say(f"Warning: {warning}", "yellow")

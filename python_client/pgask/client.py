@@ -141,6 +141,7 @@ class Client:
         display: str | None = None,
         notes: str | None = None,
         is_shared: bool = False,
+        phrasings: Sequence[str] = (),
         conn: psycopg.Connection[object] | None = None,
     ) -> UUID:
         """Save a question as a draft of one's own; returns its id.
@@ -148,11 +149,12 @@ class Client:
         canonical_prompt: plain English with {name} for each parameter. sqls: {"sql", "display",
         "title"} or a plain string each, with :name for the same parameter. params: {"name",
         "type", "required", "default", "min", "max", "values", "column", "example"} each.
-        display: for the statements that name none. is_shared: others may run it. Raises
-        QuestionInvalid, StatementRefused, StatementInvalid.
+        display: for the statements that name none. is_shared: others may run it. phrasings:
+        other ways to put the question, with the same {name} places. Raises QuestionInvalid,
+        StatementRefused, StatementInvalid.
         """
         call = calls.save_question(
-            canonical_prompt, sqls, params, label, scope_key, display, notes, is_shared
+            canonical_prompt, sqls, params, label, scope_key, display, notes, is_shared, phrasings
         )
         return self._call(call, conn)
 

@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from pgask.client import Connection
+    from pgask.models import QueueStatus
 
 FIRST_BATCH = 64
 """Jobs in the first call of work(); `next_batch` says how many in the following ones."""
+_FIRST_PAUSE = 1.0
+"""Seconds after the first pass that failed; doubled after each that follows."""
 _LONGEST_PAUSE = 60.0
 """Seconds between two attempts to connect, at most."""
 _CANCEL_WAIT = 5.0
@@ -39,6 +42,23 @@ def next_batch(batch: int, seconds: float) -> int:
     if seconds < 2:
         return min(batch * 2, 4096)
     return max(batch // 2, 16) if seconds > 8 else batch
+
+
+def embedded(before: QueueStatus | None, after: QueueStatus) -> bool:
+    """Whether jobs were finished in between: a failed or a postponed job is still there.
+
+    Where more came than was finished, this is False although there was progress.
+    """
+    return before is not None and after.open + after.failed < before.open + before.failed
+
+
+def stands_still(before: QueueStatus | None, after: QueueStatus) -> bool:
+    """Whether a pass in between had nothing to do: what is due may belong to a source at rest."""
+    return after.due == 0 or (
+        before is not None
+        and (before.due, before.pending, before.running, before.failed)
+        == (after.due, after.pending, after.running, after.failed)
+    )
 
 
 class Worker:
@@ -129,18 +149,20 @@ class _Session:
         self._report = report
         self._warned = False
         self._batch = FIRST_BATCH
+        self._queue: QueueStatus | None = None
+        self._pause = _FIRST_PAUSE
         self.stopping = threading.Event()
         self.error: PgaskError | None = None
 
     def run(self) -> None:
-        pause = 1.0
+        pause = _FIRST_PAUSE
         while not self.stopping.is_set():
             try:
                 with self._client:
                     self._prepare(self._client.connection)
                     while not self.stopping.is_set():
                         self._work()
-                        pause = 1.0
+                        pause = _FIRST_PAUSE
             except (ConfigurationError, NotPermitted) as error:
                 self.error = error
                 return
@@ -175,19 +197,25 @@ class _Session:
         self._warned = False
         began = time.monotonic()
         self._client.work(max_jobs=self._batch)
-        # A warning means a model that is down: its jobs stay due, and are not tried in a hurry.
-        if self._warned or self._client.queue().due == 0:
+        seconds = time.monotonic() - began
+        before, self._queue = self._queue, self._client.queue()
+        progress = embedded(before, self._queue)
+        if progress:
+            self._pause = _FIRST_PAUSE
+        if self._warned and not progress:
+            # A model that is down is not asked in a hurry, whatever changes meanwhile. One source
+            # that cannot be read warns as well, and keeps nobody from the others.
+            self.stopping.wait(min(self._pause, self._poll))
+            self._pause = min(self._pause * 2, self._poll)
+        elif stands_still(before, self._queue):
             self._wait()
         else:
-            self._batch = next_batch(self._batch, time.monotonic() - began)
+            self._batch = next_batch(self._batch, seconds)
 
     def _wait(self) -> None:
         """Until something changed, also while the last work() ran, or the time to poll is here."""
         until = time.monotonic() + self._poll
         while not self.stopping.is_set() and (left := until - time.monotonic()) > 0:
-            if self._warned:
-                self.stopping.wait(min(left, _GLANCE))
-                continue
             with translated():
                 connection = self._client.connection
                 wait = min(left, _GLANCE)

@@ -85,6 +85,23 @@ def test_the_text_of_an_answer_is_what_ask_returns_in_sql(
     assert client.answer(asked).text == row[0]
 
 
+def test_a_question_is_saved_with_its_other_phrasings(
+    pgask_database: str, client: Client, connection: psycopg.Connection[TupleRow]
+) -> None:
+    phrasings = ["What {kind} did we sell from {day} on?", "{kind} sales after {day}"]
+    client.save_question(_PROMPT, [_SQL], _PARAMS, phrasings=phrasings)
+
+    async def save() -> None:
+        async with AsyncClient(pgask_database) as asynchronous:
+            await asynchronous.save_question(_PROMPT, [_SQL], _PARAMS, phrasings=phrasings)
+
+    asyncio.run(save())
+    rows = connection.execute(
+        "select q.phrasings from pgask.nl_query q where q.status = 'draft'"
+    ).fetchall()
+    assert rows == [(phrasings,), (phrasings,)]
+
+
 def test_given_parameters_are_bound(client: Client) -> None:
     client.save_question(_PROMPT, [_SQL], _PARAMS)
     answer = client.ask("Sold articles of kind desk since", {"day": date(2025, 1, 2)})

@@ -11,18 +11,17 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import psycopg
 import pytest
 
-from pgask import errors
+from pgask import Client, errors
 from pgask.worker import Worker, next_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    import psycopg
     from psycopg.rows import TupleRow
 
-    from pgask import Client
     from pgask.testing.model_server import ModelServer
 
 
@@ -107,6 +106,65 @@ def test_a_model_that_is_down_is_not_asked_in_a_hurry(
         asked = len(stub_model.requests)
         time.sleep(1.5)
         assert len(stub_model.requests) - asked <= 2
+
+
+@pytest.fixture
+def two_sources(
+    notes: psycopg.Connection[TupleRow], client: Client, pgask_database: str
+) -> Generator[psycopg.Connection[TupleRow]]:
+    """Table `note` with 400 rows, and a source with 200 that nobody can read: it is locked."""
+    notes.execute("insert into public.note select n, 'word ' || n from generate_series(1, 400) n")
+    notes.execute("create table public.shut (id integer primary key, words text not null)")
+    notes.execute("insert into public.shut select n, 'shut ' || n from generate_series(1, 200) n")
+    client.register_source("public.shut", "{{words}}")
+    with psycopg.connect(pgask_database) as holder:
+        holder.execute("lock table public.shut in access exclusive mode")
+        yield notes
+
+
+def test_a_source_that_cannot_be_read_does_not_slow_the_others(
+    two_sources: psycopg.Connection[TupleRow], pgask_database: str
+) -> None:
+    with _working(pgask_database) as lines:
+        _until(lambda: _embedded(two_sources) == 400)
+        two_sources.execute("insert into public.note values (401, 'late')")
+        _until(lambda: _embedded(two_sources) == 401)
+    assert "public.shut cannot be read" in lines[0]
+
+
+def test_one_run_of_work_embeds_what_can_be_read(
+    two_sources: psycopg.Connection[TupleRow], pgask_database: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pgask", "work", "--dsn", pgask_database],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert _embedded(two_sources) == 400
+    assert "public.shut cannot be read" in done.stderr
+    assert done.returncode == 1
+
+
+def test_jobs_of_a_source_at_rest_do_not_keep_the_worker_running(
+    notes: psycopg.Connection[TupleRow], pgask_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes.execute("insert into public.note values (1, 'first')")
+    notes.execute("update pgask.embedding_ingest_registry set is_active = false")
+    passes: list[int] = []
+    work = Client.work
+
+    def counted(client: Client, *, max_jobs: int | None = None) -> None:
+        passes.append(1)
+        work(client, max_jobs=max_jobs)
+
+    monkeypatch.setattr(Client, "work", counted)
+    with _working(pgask_database):
+        _until(lambda: len(passes) > 1)
+        time.sleep(1.5)
+    assert len(passes) <= 3
 
 
 def test_a_database_without_pgask_ends_the_worker(pgask_empty_database: str) -> None:

@@ -17,7 +17,7 @@ pytestmark = [
     ),
 ]
 
-MEASURED_RIGHT = 12
+MEASURED_RIGHT = 11
 MEASURED_WRONG = 0
 """Of thirty, as docs/benchmarks.md reports them."""
 

@@ -261,15 +261,15 @@ def test_a_parameter_s_column_runs_nobody_s_code_as_the_asker(kb: Connection) ->
                 "create cast (mal.pair as text) with function mal.to_text(mal.pair)"
             )
             kb.execute("create table mal.t (c mal.pair); insert into mal.t values (row (1, 'Oak'))")
-            for table in ("v", "t"):
-                try:
-                    kb.execute(
-                        "select pgask.save_question('How many gadgets does the maker {x} build?',"
-                        " '[\"select 1 as n where :x is not null\"]', %s::jsonb, is_shared => true)",
-                        [f'[{{"name": "x", "type": "text", "column": "mal.{table}.c"}}]'],
-                    )
-                except psycopg.Error as error:
-                    assert error.sqlstate == "PA411"
+            save = (
+                "select pgask.save_question('How many gadgets does the maker {x} build?',"
+                " '[\"select 1 as n where :x is not null\"]', %s::jsonb, is_shared => true)"
+            )
+            column = '[{"name": "x", "type": "text", "column": "mal.%s.c"}]'
+            with pytest.raises(psycopg.Error) as raised:
+                kb.execute(save, [column % "v"])
+            assert raised.value.sqlstate == "PA411"
+            kb.execute(save, [column % "t"])
         kb.execute("select ask('how many gadgets does the maker oak build?')")
         assert kb.execute("select count(*) from mal.witness").fetchone() == (0,)
 
@@ -278,9 +278,7 @@ def test_a_key_must_identify_the_rows(kb: Connection) -> None:
     kb.execute("create table kb.t (id int primary key, cat text, body text)")
     for key in ("{cat}", "{}", "{id,cat}"):
         with pytest.raises(psycopg.Error) as raised:
-            kb.execute(
-                "select pgask.register_source('kb.t', '{{body}}', key_columns => %s)", [key]
-            )
+            kb.execute("select pgask.register_source('kb.t', '{{body}}', key_columns => %s)", [key])
         assert raised.value.sqlstate == "PA101"
     kb.execute("create unique index on kb.t (cat)")
     kb.execute("alter table kb.t alter cat set not null")
@@ -355,3 +353,16 @@ def test_a_private_draft_stays_private_behind_a_function_of_another(kb: Connecti
                 "grant usage on schema mal to public"
             )
         assert kb.execute("select mal.peek()").fetchone() == (0,)
+
+
+def test_nobody_stores_a_question_that_was_not_checked(kb: Connection) -> None:
+    with role(kb, "forger", "pgask_editor") as name, acting_as(kb, name):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            kb.execute(
+                "select pgask._store_question('x', 'x', '[]', null, null, '[]', '[]', null,"
+                " 'global', true, null)"
+            )
+        with pytest.raises(psycopg.Error) as raised:
+            kb.execute("select pgask._store_draft('1234')")
+        assert raised.value.sqlstate == "PA411"
+        kb.execute("select pgask.save_question('What is one?', '[\"select 1 as one\"]')")

@@ -479,7 +479,7 @@ def test_a_saved_statement_runs_where_nothing_can_be_written(
     shop.execute(
         "insert into pgask.nl_query (canonical_prompt, status, derived_sqls)"
         " values ('Names', 'system', %s)",
-        [json.dumps([{"canonical": saved["canonical"]}])],
+        [json.dumps([{"canonical": saved["canonical"], "types": saved["types"]}])],
     )
     with psycopg.connect(pgask_database, autocommit=True) as other, other.transaction():
         other.execute("set transaction read only")

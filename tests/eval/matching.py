@@ -150,6 +150,7 @@ def judge(embed: Embedder, task: Task, **options: float) -> Iterable[tuple[Ask, 
                 NoDatabase(),  # type: ignore[arg-type]
                 embed,
                 read_question(ask.question, TODAY),
+                vector,
                 search(vector),
                 search,
                 VIEWER,
@@ -284,9 +285,9 @@ def curve(title: str, judged: Sequence[tuple[Ask, Match]]) -> None:
             (a, m.nearest[0])
             for a, m in judged
             if m.nearest
-            and m.nearest[0].confidence >= threshold
-            and m.nearest[0].lead >= score.DEFAULT_MARGIN
-            and not m.nearest[0].evidence.opposites
+            and score.acceptable(
+                m.nearest[0].evidence, m.nearest[0].around, threshold, score.DEFAULT_MARGIN
+            )
         ]
         good = sum(right(a, c.saved.id) for a, c in answered)
         unsaved = sum(a.meant is None for a, _ in answered)
@@ -303,7 +304,7 @@ def fit(judged: Sequence[tuple[Ask, Match]]) -> list[float]:
         if not match.nearest:
             continue
         first = match.nearest[0]
-        rows.append(score.features(first.evidence, first.lead))
+        rows.append(score.features(first.evidence, first.around))
         labels.append(float(right(ask, first.saved.id)))
     x, y = np.array(rows), np.array(labels)
     weights = np.zeros(x.shape[1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -177,7 +178,13 @@ def test_nothing_that_is_typed_raises(question: str) -> None:
         ('[{"name": "n", "type": "integer", "max": 5, "default": 9}]', "default is not valid"),
         ('[{"name": "n", "values": ["a"], "default": "b"}]', "default is not valid"),
         ('[{"name": "n", "column": "a.b"}]', "does not name a column"),
-        ('[{"name": "n", "pattern": "("}]', "not a regular expression"),
+        (r'[{"name": "n", "pattern": "(a*)*\\1"}]', "refers back"),
+        (json.dumps([{"name": "n", "pattern": "x" * 1001}]), "longer than 1000"),
+        ('[{"name": "n", "type": "date", "pattern": "x"}]', "only a text"),
+        (
+            '[{"name": "n", "type": "timestamp", "min": "0001-01-01T00:00:00+14:00"}]',
+            "min is not valid",
+        ),
         ('[{"name": "n", "required": "yes"}]', "required is true or false"),
         ("[", "not valid JSON"),
     ],
@@ -235,7 +242,11 @@ def test_a_value_has_one_canonical_text(parameter: Parameter, value: object, tex
         (Parameter("n", "text"), ["a"]),
         (Parameter("n", "text", values=("a",)), "b"),
         (Parameter("n", "integer", maximum="5"), 6),
-        (Parameter("n", "text", pattern="[a-z]+"), "A1"),
+        (Parameter("n", "timestamp"), "2025-03-01T10:00+02:00"),
+        (Parameter("n", "timestamp"), "2025-03-01T10:00:00Z"),
+        (Parameter("n", "timestamp", minimum="2020-01-01 00:00:00"), "0001-01-01T00:00:00+14:00"),
+        (Parameter("n", "timestamp", maximum="2020-01-01 00:00:00"), "9999-12-31T23:59:59-14:00"),
+        (Parameter("n", "timestamp"), datetime.datetime(2025, 3, 1, tzinfo=datetime.UTC)),
         (Parameter("n", "text"), "x" * 5000),
         (Parameter("n", "text"), "\ud800"),
     ],
@@ -261,6 +272,28 @@ def test_the_form_is_a_json_schema() -> None:
         "day": {"type": "string", "title": "day", "format": "date"},
         "size": {"type": "string", "title": "size", "enum": ["S", "M"]},
     }
+
+
+def test_a_timestamp_is_described_without_an_offset() -> None:
+    properties = json_schema((Parameter("at", "timestamp"),))["properties"]
+    form = re.compile(str(properties["at"]["pattern"]))  # type: ignore[index]
+    for text in ("2025-03-31", "2025-03-31 12:00", "2025-03-31T12:00:00.5"):
+        assert form.search(text)
+        assert check_value(Parameter("at", "timestamp"), text)
+    assert not form.search("2025-03-31T12:00:00Z")
+
+
+def test_a_number_beyond_every_integer_is_named_and_not_bound() -> None:
+    parameters = parse_parameters('[{"name": "n", "type": "integer"}]')
+    question = "top 99999999999999999999"
+    binding = bind(NoDatabase(), parameters, question, canonical_prompt="Top {n}", today=TODAY)
+    assert binding.missing == ("n",)
+    assert binding.notes == ("n: 99999999999999999999 is not taken. It fits into a bigint.",)
+
+
+def test_a_range_may_begin_on_a_leap_day_that_its_year_lacks() -> None:
+    (period,) = find_periods("from 29 February to 3 March 2025", datetime.date(2024, 6, 15))
+    assert (period.first, period.last) == (datetime.date(2025, 2, 28), datetime.date(2025, 3, 3))
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from typing import cast
 
 import pytest
 
-from pgask_server.question.mask import masked_prompt, masked_question
+from pgask_server.question.mask import exact_key, masked_prompt, masked_question
 from pgask_server.question.parameter import Parameter, ParameterType
-from pgask_server.question.score import Evidence, confidence, rank_score
+from pgask_server.question.score import Evidence, Surroundings, acceptable, confidence, rank_score
 from pgask_server.question.shape import contradictions, opposites, turned
 from pgask_server.question.traits import statement_traits
 
@@ -66,13 +66,55 @@ def test_a_question_is_masked_as_its_prompt_is() -> None:
 
 @pytest.mark.parametrize(
     "worse",
-    [{"similarity": 0.5}, {"recalled": 0.2}, {"explained": 0.2}, {"missing": 1}, {"leftover": 1},
-     {"differences": 1}, {"contradictions": 1}, {"opposites": 1}, {"turned": 1}],
+    [{"similarity": 0.5}, {"recalled": 0.2}, {"covered": 0.2}, {"explained": 0.2}, {"missing": 1},
+     {"leftover": 1}, {"contradictions": 1}, {"opposites": 1}, {"turned": 1}],
 )  # fmt: skip
 def test_whatever_speaks_against_a_question_lowers_its_confidence(worse: dict[str, float]) -> None:
     less = replace(SURE, **worse)  # pyright: ignore[reportArgumentType]
-    assert confidence(less, 0.3) < confidence(SURE, 0.3)
-    assert confidence(SURE, 0.05) < confidence(SURE, 0.3)
+    around = Surroundings(lead=0.3, crowd=0.6, alone=False)
+    assert confidence(less, around) < confidence(SURE, around)
+
+
+@pytest.mark.parametrize("worse", [{"lead": 0.05}, {"crowd": 0.9}])
+def test_a_question_like_it_lowers_its_confidence(worse: dict[str, float]) -> None:
+    around = Surroundings(lead=0.3, crowd=0.6, alone=False)
+    less = replace(around, **worse)  # pyright: ignore[reportArgumentType]
+    assert confidence(SURE, less) < confidence(SURE, around)
+
+
+def test_the_only_question_that_makes_sense_is_answered_without_asking_back() -> None:
+    loose = replace(SURE, similarity=0.6, recalled=0.5, covered=0.5, explained=0.5)
+    ahead = Surroundings(lead=0.55, crowd=0.9, alone=False)
+    assert confidence(loose, ahead) < 0.85
+    assert acceptable(loose, ahead, 0.85, 0.02)
+    for less in (
+        replace(loose, leftover=1),
+        replace(loose, differences=1),
+        replace(loose, explained=0.3),
+        replace(loose, opposites=1),
+        replace(loose, similarity=0.45),
+    ):
+        assert not acceptable(less, ahead, 0.85, 0.02)
+    assert not acceptable(loose, replace(ahead, lead=0.2), 0.85, 0.02)
+    weak = replace(loose, similarity=0.5, recalled=0.2, covered=0.2)
+    assert not acceptable(weak, Surroundings(1.0, 0.0, alone=True), 0.85, 0.02)
+
+
+def test_a_question_that_only_leaves_a_word_out_is_answered_without_asking_back() -> None:
+    shorter = replace(SURE, similarity=0.82, recalled=0.8)
+    around = Surroundings(lead=0.26, crowd=0.9, alone=False)
+    assert confidence(shorter, around) < 0.85
+    assert acceptable(shorter, around, 0.85, 0.02)
+    assert not acceptable(replace(shorter, covered=0.8), around, 0.85, 0.02)
+    assert not acceptable(replace(shorter, recalled=0.6), around, 0.85, 0.02)
+    assert not acceptable(shorter, replace(around, lead=0.2), 0.85, 0.02)
+
+
+def test_courtesies_do_not_make_another_sentence() -> None:
+    plain = exact_key("top a given number songs")
+    assert exact_key("The top a given number songs, please") == plain
+    assert exact_key("top a given number songs - thank you!") == plain
+    assert exact_key("top a given number of my songs") != plain
 
 
 def test_the_order_follows_similarity_words_and_values() -> None:

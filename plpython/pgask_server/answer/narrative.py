@@ -60,7 +60,9 @@ def _compose_results(answer: Answer) -> str:
         sql = answer.sql[position] if position < len(answer.sql) else None
         bound = {} if several and sql is None else bound_values(answer)
         if several and sql is not None:
-            bound = {name: value for name, value in bound.items() if re.search(rf":{name}\b", sql)}
+            bound = {
+                name: value for name, value in bound.items() if re.search(rf"(?<!:):{name}\b", sql)
+            }
         sentence = describe(table, bound=bound, params=answer.params, sql=sql)
         title = text.clean(table.title or f"Result {position + 1}") if several else ""
         sentences.append(f"{title}: {sentence}" if title else sentence)

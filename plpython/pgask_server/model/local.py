@@ -29,6 +29,9 @@ from pgask_server.model.vectors import Vectors, fit, mean_by_text, refuse_blank,
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_SEQUENTIAL_TOKENS = 128
+"""Up to so many tokens in all, starting threads costs more than they save."""
+
 
 class LocalModel:
     """See `EmbeddingModel`. Opens nothing but the tokenizer until it is first asked."""
@@ -98,7 +101,7 @@ class LocalModel:
         """(pieces, native dimension), each of length 1."""
         session = self._session or self._open()
         threads = min(self._threads, len(pieces))
-        if threads == 1:
+        if threads == 1 or sum(map(len, pieces)) <= _SEQUENTIAL_TOKENS:
             vectors = np.stack([self._run(session, piece) for piece in pieces])
         else:
             vectors = self._run_threaded(session, pieces, threads)

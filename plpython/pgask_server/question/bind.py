@@ -13,6 +13,7 @@ from pgask_server.question.dates import find_periods
 from pgask_server.question.link import ValueLinker, Viewer, viewer_of
 from pgask_server.question.numbers import find_numbers
 from pgask_server.question.parameter import Parameter, check_value
+from pgask_server.question.pattern import Matches, pattern_matcher
 from pgask_server.question.place import Place, Prompt, read_prompt
 from pgask_server.question.proposal import Proposal, Reading, proposals
 from pgask_server.question.value_index import Link, ValueIndex
@@ -60,19 +61,29 @@ def clean_question(question: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def read_question(question: str, today: datetime.date) -> Reading:
-    """Find the words, numbers and periods of a cleaned question."""
+def read_question(question: str, today: datetime.date, matches: Matches | None = None) -> Reading:
+    """Find the words, numbers and periods of a cleaned question.
+
+    matches: finds the words that have the form of a parameter's pattern (see `pattern_matcher`).
+    """
     words = split_words(question)
     return Reading(
-        question, words, find_numbers(question, words), find_periods(question, today), today
+        question,
+        words,
+        find_numbers(question, words),
+        find_periods(question, today),
+        today,
+        matches,
     )
 
 
 def check_given(
-    parameters: Sequence[Parameter], given: Mapping[str, object]
+    parameters: Sequence[Parameter],
+    given: Mapping[str, object],
+    matches: Matches | None = None,
 ) -> dict[str, str | None]:
-    """The canonical values of `given`; null gives none. Raises ParameterInvalid (unknown names
-    too)."""
+    """The canonical values of `given`; null gives none. matches: see `check_value`. Raises
+    ParameterInvalid (unknown names too)."""
     by_name = {parameter.name: parameter for parameter in parameters}
     checked: dict[str, str | None] = {}
     for name, value in given.items():
@@ -83,7 +94,7 @@ def check_given(
             raise ParameterInvalid(
                 f'the question has no parameter "{shown}"', hint=f"Its parameters: {known}."
             )
-        checked[name] = None if value is None else check_value(parameter, value)
+        checked[name] = None if value is None else check_value(parameter, value, matches)
     return checked
 
 
@@ -106,9 +117,10 @@ def bind(
     today: what "last month" counts from (default: the server's date). Raises ParameterInvalid for
     a value in `given` that does not fit.
     """
-    checked = check_given(parameters, given or {})
+    matches = pattern_matcher(db)
+    checked = check_given(parameters, given or {}, matches)
     linker = linker or ValueLinker()
-    reading = read_question(clean_question(question), today or current_date(db))
+    reading = read_question(clean_question(question), today or current_date(db), matches)
     prompt = read_prompt(parameters, canonical_prompt)
     viewing = viewer
 
@@ -127,8 +139,9 @@ def bind(
 
 def current_date(db: Database) -> datetime.date:
     """Today, in the time zone of the session."""
-    row = db.execute("select current_date::pg_catalog.text as today")[0]
-    return datetime.date.fromisoformat(str(row["today"])[:10])
+    # In figures, whatever DateStyle the session has.
+    row = db.execute("select pg_catalog.to_char(current_date, 'YYYY-MM-DD') as today")[0]
+    return datetime.date.fromisoformat(str(row["today"]))
 
 
 def bind_reading(

@@ -80,6 +80,8 @@ _COUNT = rf"(?P<count>\d{{1,4}}|{'|'.join(_COUNTS)})"
 _TIME = r"(?:[T ](?P<hour>[01]\d|2[0-3]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?)?"
 _ORDINAL = r"(?P<ordinal>first|second|third|fourth|1st|2nd|3rd|4th)"
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4}
+# A year that is none of _YEAR's makes the words before it another year's, which is not supposed.
+_NO_YEAR = r"(?!,?\s+(?:of\s+|in\s+)?\d{4}(?![.,]?\w))"
 _SHIFTS = {"last": -1, "past": -1, "previous": -1, "this": 0, "current": 0, "next": 1}
 _SHIFT = rf"(?P<shift>{'|'.join(_SHIFTS)})"
 
@@ -229,14 +231,14 @@ _WRITTEN: tuple[tuple[str, _Reader, Unit, bool], ...] = (
         True,
     ),
     (
-        rf"{_ORDINAL}\s+quarter(?:\s+(?:of\s+|in\s+)?{_YEAR})?",
+        rf"{_ORDINAL}\s+quarter(?:\s+(?:of\s+|in\s+)?{_YEAR})?{_NO_YEAR}",
         _ordinal_quarter,
         "quarter",
         True,
     ),
-    (rf"{_DAY}(?:\s+of)?\s+{_MONTH}", _day_of_month, "day", False),
-    (rf"{_MONTH}\s+(?:the\s+)?{_DAY}", _day_of_month, "day", False),
-    (r"q(?P<quarter>[1-4])", _quarter_alone, "quarter", False),
+    (rf"{_DAY}(?:\s+of)?\s+{_MONTH}{_NO_YEAR}", _day_of_month, "day", False),
+    (rf"{_MONTH}\s+(?:the\s+)?{_DAY}{_NO_YEAR}", _day_of_month, "day", False),
+    (rf"q(?P<quarter>[1-4]){_NO_YEAR}", _quarter_alone, "quarter", False),
     (rf"(?:the\s+)?(?:last|past|previous)\s+{_COUNT}\s+{_UNIT}s", _rolling, "range", True),
     (rf"{_COUNT}\s+{_UNIT}s?\s+ago", _ago, "day", True),
     (rf"(?:the\s+)?{_SHIFT}\s+{_UNIT}", _shifted, "range", True),
@@ -251,7 +253,7 @@ _WRITTEN: tuple[tuple[str, _Reader, Unit, bool], ...] = (
     (r"(?:the\s+)?(?P<decade>(?:19|20)\d0)['’]?s", _decade, "decade", True),
     (r"(?:the\s+)?['’]?(?P<decade>[2-9]0)['’]?s", _decade, "decade", True),
     (_YEAR, _whole_year, "year", True),
-    (_MONTH, _month_alone, "month", False),
+    (rf"{_MONTH}{_NO_YEAR}", _month_alone, "month", False),
 )
 _FORMS: tuple[tuple[re.Pattern[str], _Reader, Unit, bool], ...] = tuple(
     (re.compile(rf"(?<![\w.,/-])(?:{pattern})(?![\w/])(?!-\d)", re.IGNORECASE), reader, unit, dated)
@@ -369,5 +371,13 @@ def _join(question: str, periods: list[Period]) -> list[Period]:
 def _in_year(former: Period, period: Period) -> datetime.date:
     """The start of `former`, whose year was left out, in the year of `period` or the one before."""
     year = period.last.year
-    first = former.first.replace(year=year)
-    return first if first <= period.last else former.first.replace(year=year - 1)
+    first = _moved(former.first, year)
+    return first if first <= period.last else _moved(former.first, year - 1)
+
+
+def _moved(day: datetime.date, year: int) -> datetime.date:
+    """The same day of another year; 29 February is the 28th where there is none."""
+    try:
+        return day.replace(year=year)
+    except ValueError:
+        return day.replace(year=year, day=28)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _BARE = frozenset({"name", "id", "code", "key", "title"})
+_COURTESY = re.compile(r"\b(?:please|kindly|thanks|thank you|the)\b", re.IGNORECASE)
 _BLANKS = re.compile(r"\s+")
 _SPLIT_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -70,8 +71,8 @@ def masked_question(
 
 
 def exact_key(masked: str) -> str:
-    """What two masked texts have in common when they are the same sentence."""
-    return normal_phrase(masked)
+    """What two masked texts have in common when they are the same sentence, courtesies aside."""
+    return normal_phrase(_COURTESY.sub(" ", masked))
 
 
 def _tidy(text: str) -> str:

@@ -29,6 +29,8 @@ from pgask_server.question.score import (
     OFFERED,
     OFFERED_CONFIDENCE,
     Evidence,
+    Surroundings,
+    acceptable,
     confidence,
     rank_score,
 )
@@ -56,9 +58,11 @@ CANDIDATES = 12
 
 _CHOICES = 5
 _FIRST = 5
+_AT_LEAST = 3
 _CLOSE = 0.15
 _WITHIN = 0.35
-_MOST_MASKED = 8
+_MOST_MASKED = 5
+_MOST_SAID = 4
 _MOST_SEARCHED = 2
 _MOST_VECTORS = 512
 _SCOPE_BONUS = 0.02
@@ -69,8 +73,8 @@ class Candidate:
     """A saved question that may be meant.
 
     similarity: cosine, -1 to 1, of the question's best form to the saved prompt. confidence: the
-    probability, 0 to 1, that it is the one, given what lies next to it. lead: the distance in
-    score to the next question with another answer.
+    probability, 0 to 1, that it is the one, given what lies around it. masked: the question, masked
+    for this one.
     """
 
     saved: Saved
@@ -78,7 +82,8 @@ class Candidate:
     confidence: float
     binding: Binding
     evidence: Evidence
-    lead: float
+    around: Surroundings
+    masked: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +171,7 @@ class Matcher:
             db,
             embed,
             reading,
+            vector,
             self._near(db, around.near),
             search,
             viewer,
@@ -186,6 +192,7 @@ class Matcher:
         db: Database,
         embed: Embed,
         reading: Reading,
+        vector: Vector,
         near: Sequence[Near],
         search: Callable[[Vector], Sequence[Near]],
         viewer: Viewer,
@@ -196,20 +203,27 @@ class Matcher:
         threshold: float = DEFAULT_THRESHOLD,
         margin: float = DEFAULT_MARGIN,
     ) -> Match:
-        """Decide between `near`: saved questions, each with its similarity to the one typed.
+        """Decide between `near`: saved questions, each with its similarity to the one typed, whose
+        vector is `vector`.
 
-        Only where the question as typed does not settle it are its masked forms embedded, all at
-        once, and `search` is asked what lies near to them.
+        The question as typed settles most; what it leaves open is settled by its masked forms,
+        embedded one by one, that of the best candidate first, and by what `search` finds near to
+        the first of them.
         """
         asked = Asked(reading)
         best = max((similarity for _, similarity in near), default=0.0)
         bound = [
             self._bound(db, reading, saved, similarity, given, viewer)
-            for saved, similarity in near[:_FIRST]
-            if similarity >= best - _CLOSE
+            for at, (saved, similarity) in enumerate(near[:_FIRST])
+            if similarity >= best - (_CLOSE if at >= _AT_LEAST else _WITHIN)
         ]
-        # Most questions are settled by the few closest.
-        found = _decide(asked, bound, scope_key, threshold, margin)
+
+        def decide() -> Match:
+            better = [self._better(model, one, forms) for one in bound]
+            return _decide(asked, better, scope_key, threshold, margin)
+
+        forms = {reading.text: vector}
+        found = decide()
         if found.accepted is not None:
             return found
         bound += [
@@ -217,21 +231,29 @@ class Matcher:
             for saved, similarity in near[len(bound) :]
             if similarity >= best - _WITHIN
         ]
-        self._embed_masked(embed, model, bound)
-        known = {one.saved.id for one in bound}
-        for text in _fullest(bound)[:_MOST_SEARCHED]:
-            vector = self._vectors.get((model, text))
-            for saved, similarity in search(vector) if vector is not None else ():
-                if saved.id not in known:
-                    known.add(saved.id)
+        if self._embed_said(embed, model, bound, forms) or len(bound) > len(found.nearest):
+            found = decide()
+        searched = 0
+        while found.accepted is None and len(forms) <= _MOST_MASKED:
+            text = _next_form(found.nearest, forms)
+            if text is None:
+                break
+            forms[text] = embed([text])[0]
+            self._embed_said(embed, model, bound, forms)
+            found = decide()
+            if found.accepted is None and searched < _MOST_SEARCHED:
+                searched += 1
+                known = {one.saved.id for one in bound}
+                for saved, similarity in search(forms[text]):
+                    if saved.id in known:
+                        continue
                     one = self._bound(db, reading, saved, similarity, given, viewer)
                     # Near to the masked form: that counts only if it is this question's form too.
                     raw = 0.0 if one.masked != text else similarity
                     bound.append(replace(one, similarity=raw))
-        self._embed_masked(embed, model, bound)
-        return _decide(
-            asked, [self._better(model, one) for one in bound], scope_key, threshold, margin
-        )
+                if len(bound) > len(known):
+                    found = decide()
+        return found
 
     def _bound(
         self,
@@ -271,22 +293,28 @@ class Matcher:
         )
         return _Bound(saved, binding, masked, said, otherwise, similarity - 0.2 * min(strangers, 2))
 
-    def _embed_masked(self, embed: Embed, model: str, bound: Sequence[_Bound]) -> None:
-        """Have the vectors of the masked forms at hand, those of the first few at least."""
-        texts = dict.fromkeys(_fullest(bound)[:_MOST_MASKED])
-        texts.update(
-            dict.fromkeys(one.said for one in bound[:_FIRST] if one.said != one.saved.masked)
+    def _embed_said(
+        self, embed: Embed, model: str, bound: Sequence[_Bound], forms: Mapping[str, Vector]
+    ) -> bool:
+        """Have the vectors of the shortened prompts at hand that `forms` are compared with; False:
+        they were. They are few, and the same for every question."""
+        unknown = dict.fromkeys(
+            one.said
+            for one in bound
+            if one.masked in forms
+            and one.said != one.saved.masked
+            and (model, one.said) not in self._vectors
         )
-        unknown = [text for text in texts if (model, text) not in self._vectors]
-        if unknown:
-            for text, vector in zip(unknown, embed(unknown), strict=True):
-                self._vectors[model, text] = vector
+        texts = list(unknown)[:_MOST_SAID]
+        for text in texts:
+            self._vectors[model, text] = embed([text])[0]
         while len(self._vectors) > _MOST_VECTORS:
             self._vectors.popitem(last=False)
+        return bool(texts)
 
-    def _better(self, model: str, one: _Bound) -> _Bound:
+    def _better(self, model: str, one: _Bound, forms: Mapping[str, Vector]) -> _Bound:
         """`one` with the similarity of the better of the raw and the masked question."""
-        vector = self._vectors.get((model, one.masked))
+        vector = forms.get(one.masked)
         if vector is None:
             return one
         mine = one.saved.vector
@@ -311,14 +339,7 @@ class Matcher:
             binding = with_nearest(
                 db, accepted.saved.parameters, reading, accepted.binding, self.linker, viewer
             )
-            accepted = Candidate(
-                accepted.saved,
-                accepted.similarity,
-                accepted.confidence,
-                binding,
-                accepted.evidence,
-                accepted.lead,
-            )
+            accepted = replace(accepted, binding=binding)
         return Match(accepted, found.choices, found.nearest, found.exact, warnings)
 
 
@@ -346,26 +367,18 @@ def _decide(
             score += _SCOPE_BONUS
         scored.append((score, one, evidence))
     scored.sort(key=lambda entry: -entry[0])
-    candidates: list[Candidate] = []
-    first_distance = 1.0
-    for at, (score, one, evidence) in enumerate(scored):
-        others = [
-            other_score
-            for other_score, other, _ in scored[:at] + scored[at + 1 :]
-            if other.saved.answer_key != one.saved.answer_key
-        ]
-        distance = score - max(others) if others else 1.0
-        first_distance = distance if at == 0 else first_distance
-        candidates.append(
-            Candidate(
-                one.saved,
-                one.similarity,
-                confidence(evidence, distance),
-                one.binding,
-                evidence,
-                distance,
-            )
+    candidates = [
+        Candidate(
+            one.saved,
+            one.similarity,
+            confidence(evidence, around),
+            one.binding,
+            evidence,
+            around,
+            one.masked,
         )
+        for (_, one, evidence), around in zip(scored, _surroundings(scored), strict=True)
+    ]
     if not candidates:
         return Match()
     shown = tuple(candidates)
@@ -375,13 +388,7 @@ def _decide(
             if candidate.saved.id == exact.id and not candidate.evidence.leftover:
                 return Match(candidate, nearest=shown, exact=True)
     first = candidates[0]
-    if (
-        first.confidence >= threshold
-        and first_distance >= margin
-        and first.similarity >= OFFERED
-        and not first.evidence.opposites
-        and first.evidence.turned < 2
-    ):
+    if acceptable(first.evidence, first.around, threshold, margin):
         return Match(first, nearest=shown)
     likely = [
         candidate
@@ -389,6 +396,29 @@ def _decide(
         if candidate.similarity >= OFFERED and candidate.confidence >= OFFERED_CONFIDENCE
     ]
     return Match(choices=tuple(likely[:_CHOICES]), nearest=shown)
+
+
+def _surroundings(scored: Sequence[tuple[float, _Bound, Evidence]]) -> list[Surroundings]:
+    if not scored:
+        return []
+    length = max(len(one.saved.vector) for _, one, _ in scored)
+    vectors = np.zeros((len(scored), length), dtype=np.float32)
+    for row, (_, one, _) in zip(vectors, scored, strict=True):
+        row[: len(one.saved.vector)] = one.saved.vector
+    alike = vectors @ vectors.T
+    found: list[Surroundings] = []
+    for at, (score, one, _) in enumerate(scored):
+        others = [
+            other
+            for other, (_, saved, _) in enumerate(scored)
+            if saved.saved.answer_key != one.saved.answer_key
+        ]
+        if others:
+            lead = score - scored[others[0]][0]
+            found.append(Surroundings(lead, float(alike[at, others].max()), alone=False))
+        else:
+            found.append(Surroundings(1.0, 0.0, alone=True))
+    return found
 
 
 def _linked(bound: Sequence[_Bound]) -> list[tuple[int, int]]:
@@ -404,13 +434,12 @@ def _linked(bound: Sequence[_Bound]) -> list[tuple[int, int]]:
     )
 
 
-def _fullest(bound: Sequence[_Bound]) -> list[str]:
-    """The masked forms that explain most of the question, the longest masked part first."""
-    forms = {
-        one.masked: sum(end - start for start, end in set(one.binding.spans.values()))
-        for one in bound
-    }
-    return sorted(forms, key=lambda form: -forms[form])
+def _next_form(candidates: Sequence[Candidate], forms: Mapping[str, Vector]) -> str | None:
+    """The masked form of the best candidate that has one which was not embedded yet."""
+    for candidate in candidates:
+        if candidate.masked not in forms:
+            return candidate.masked
+    return None
 
 
 def _exact(bound: Sequence[_Bound]) -> Saved | None:

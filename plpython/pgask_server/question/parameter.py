@@ -10,6 +10,7 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from pgask_server.errors import ParameterInvalid, QuestionInvalid
+from pgask_server.question.pattern import Matches, fits, objection
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,6 +37,7 @@ _INTEGER = re.compile(r"[+-]?\d+\Z")
 _TRUE = frozenset({"true", "t", "yes", "y", "on", "1"})
 _FALSE = frozenset({"false", "f", "no", "n", "off", "0"})
 _LARGEST_INTEGER = 2**63 - 1
+_TIMESTAMP_FORM = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?$"
 _LONGEST_TEXT = 4000
 _MOST_PARAMETERS = 32
 
@@ -46,7 +48,7 @@ class Parameter:
 
     default, minimum, maximum and values hold canonical texts (see `check_value`).
     column: `schema.table.column`, the column whose values the parameter takes.
-    pattern: a regular expression that the whole of a text matches.
+    pattern: a regular expression of PostgreSQL's that the whole of a text matches.
     """
 
     name: str
@@ -62,13 +64,17 @@ class Parameter:
 
 
 def parse_parameters(
-    definition: object, canonical_prompt: str | None = None, sqls: Sequence[str] = ()
+    definition: object,
+    canonical_prompt: str | None = None,
+    sqls: Sequence[str] = (),
+    matches: Matches | None = None,
 ) -> tuple[Parameter, ...]:
     """The parameters that `definition` (a JSON array, as text or decoded) describes.
 
     With `canonical_prompt`, its {name} places are checked too: each must be declared, and each
     parameter must be used by the prompt or by one of `sqls` (as :name). A parameter without a
-    default is required unless it says otherwise. Raises QuestionInvalid.
+    default is required unless it says otherwise. matches: see `check_value`; with it patterns are
+    tried. Raises QuestionInvalid.
     """
     if isinstance(definition, str):
         try:
@@ -85,7 +91,7 @@ def parse_parameters(
         raise QuestionInvalid(f"a question has at most {_MOST_PARAMETERS} parameters")
     parameters: list[Parameter] = []
     for entry in entries:
-        parameter = _parse_one(entry)
+        parameter = _parse_one(entry, matches)
         if any(parameter.name == other.name for other in parameters):
             raise QuestionInvalid(f'parameter "{parameter.name}" is declared twice')
         parameters.append(parameter)
@@ -94,7 +100,7 @@ def parse_parameters(
     return tuple(parameters)
 
 
-def _parse_one(entry: object) -> Parameter:
+def _parse_one(entry: object, matches: Matches | None) -> Parameter:
     if not isinstance(entry, dict):
         raise QuestionInvalid("a parameter is an object", detail=f"Found {json.dumps(entry)}.")
     fields = cast("dict[str, object]", entry)
@@ -126,12 +132,8 @@ def _parse_one(entry: object) -> Parameter:
     if pattern is not None:
         if kind != "text":
             raise QuestionInvalid(f'parameter "{name}": only a text has a pattern')
-        try:
-            re.compile(pattern)
-        except (re.error, RecursionError, OverflowError) as error:
-            raise QuestionInvalid(
-                f'parameter "{name}": the pattern is not a regular expression', detail=str(error)
-            ) from error
+        if found := objection(pattern, matches):
+            raise QuestionInvalid(f'parameter "{name}": {found[0]}', detail=found[1])
     values = fields.get("values")
     if values is None:
         values = []
@@ -151,7 +153,7 @@ def _parse_one(entry: object) -> Parameter:
         if value is None:
             return None
         try:
-            return check_value(against, value)
+            return check_value(against, value, matches)
         except ParameterInvalid as error:
             raise QuestionInvalid(
                 f'parameter "{name}": {key} is not valid', detail=error.message, hint=error.hint
@@ -238,8 +240,11 @@ def _check_use(parameters: Sequence[Parameter], canonical_prompt: str, sqls: Seq
             )
 
 
-def check_value(parameter: Parameter, value: object) -> str:
+def check_value(parameter: Parameter, value: object, matches: Matches | None = None) -> str:
     """The canonical text of `value`, or ParameterInvalid.
+
+    matches: how a text is compared with the parameter's pattern (see `pattern_matcher`); without
+    it, it is not.
 
     Canonical: integers without sign or zeros in front, numbers in plain decimal notation,
     true/false, ISO dates and timestamps (blank between date and time); a text is itself, and
@@ -258,7 +263,7 @@ def check_value(parameter: Parameter, value: object) -> str:
             raise _invalid(parameter, value, f"It is at least {parameter.minimum}.")
         if parameter.maximum is not None and amount > _comparable(parameter, parameter.maximum):
             raise _invalid(parameter, value, f"It is at most {parameter.maximum}.")
-    if parameter.pattern is not None and not re.fullmatch(parameter.pattern, text):
+    if parameter.pattern is not None and matches and not fits(parameter.pattern, text, matches):
         raise _invalid(parameter, value, f"It has the form {parameter.pattern}.")
     return text
 
@@ -383,13 +388,19 @@ def _canonical_date(parameter: Parameter, value: object) -> str:
 
 
 def _canonical_timestamp(parameter: Parameter, value: object) -> str:
-    if isinstance(value, datetime.datetime):
-        return value.isoformat(" ")
+    rule = "It is a date and a time: year-month-day hour:minute:second."
     try:
-        return datetime.datetime.fromisoformat(str(value).strip()).isoformat(" ")
-    except ValueError as error:
-        rule = "It is a date and a time: year-month-day hour:minute:second."
+        moment = (
+            value
+            if isinstance(value, datetime.datetime)
+            else datetime.datetime.fromisoformat(str(value).strip())
+        )
+    except (ValueError, OverflowError) as error:
         raise _invalid(parameter, value, rule) from error
+    if moment.tzinfo is not None:
+        # PostgreSQL would drop the offset without a word, and so mean another moment.
+        raise _invalid(parameter, value, f"{rule} It has no offset from UTC.")
+    return moment.isoformat(" ")
 
 
 def _comparable(parameter: Parameter, text: str) -> Decimal:
@@ -399,8 +410,6 @@ def _comparable(parameter: Parameter, text: str) -> Decimal:
     if parameter.type == "date":
         return Decimal(datetime.date.fromisoformat(text).toordinal())
     moment = datetime.datetime.fromisoformat(text)
-    if moment.tzinfo is not None:
-        moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
     since = moment - datetime.datetime(1, 1, 1)  # noqa: DTZ001 - both are without a zone
     return Decimal(since.days * 86400 + since.seconds) + Decimal(since.microseconds) / 1_000_000
 
@@ -425,13 +434,15 @@ def json_schema(parameters: Sequence[Parameter], title: str | None = None) -> di
 def _property(parameter: Parameter) -> dict[str, object]:
     kinds = {
         "date": ("string", "date"),
-        "timestamp": ("string", "date-time"),
+        "timestamp": ("string", None),  # a "date-time" has an offset from UTC
         "text": ("string", None),
     }
     kind, form = kinds.get(parameter.type, (parameter.type, None))
     described: dict[str, object] = {"type": kind, "title": parameter.name.replace("_", " ")}
     if form is not None:
         described["format"] = form
+    if parameter.type == "timestamp":
+        described["pattern"] = _TIMESTAMP_FORM
     if parameter.values:
         described["enum"] = [json_value(parameter, value) for value in parameter.values]
     if parameter.type in ("integer", "number"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import re
 from dataclasses import dataclass
 from decimal import Decimal
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from pgask_server.question.dates import Period
     from pgask_server.question.numbers import Number
+    from pgask_server.question.pattern import Matches
     from pgask_server.question.value_index import Link
 
 _QUOTED = re.compile(
@@ -33,6 +35,7 @@ _INCLUSIONS = frozenset("including include with only".split())
 _FLAG_WORDS = frozenset(
     "is are has have include includes including only with show also and".split()
 )
+_MOST_TRIED = 200
 _MEASURES = frozenset("day week month quarter year hour minute second percent".split())
 
 
@@ -62,6 +65,8 @@ class Reading:
     numbers: tuple[Number, ...]
     periods: tuple[Period, ...]
     today: datetime.date
+    matches: Matches | None = None
+    """Compares a word with a parameter's pattern; without it none is tried."""
 
 
 def proposals(place: Place, reading: Reading, links: Sequence[Link]) -> list[Proposal]:
@@ -94,12 +99,14 @@ def _checked(
     score: float,
     facet: str = "all",
     alternatives: tuple[str, ...] = (),
+    matches: Matches | None = None,
 ) -> Proposal:
     """A proposal; one whose value the parameter refuses carries the reason."""
     try:
-        return Proposal(check_value(parameter, value), start, end, score, facet, alternatives)
+        text = check_value(parameter, value, matches)
     except ParameterInvalid as error:
         return Proposal("", start, end, score, facet, (), error.detail)
+    return Proposal(text, start, end, score, facet, alternatives)
 
 
 def _linked(place: Place, reading: Reading, links: Sequence[Link]) -> list[Proposal]:
@@ -272,16 +279,35 @@ def _texts(place: Place, reading: Reading) -> list[Proposal]:
     for match in _QUOTED.finditer(question):
         text = next(group for group in match.groups() if group is not None)
         suits = fit(place, reading.words, match.start(), match.end())
-        found.append(_checked(parameter, text.strip(), match.start(), match.end(), 2.5 + suits))
+        found.append(
+            _checked(
+                parameter,
+                text.strip(),
+                match.start(),
+                match.end(),
+                2.5 + suits,
+                matches=reading.matches,
+            )
+        )
     if parameter.pattern is not None:
-        for word in re.finditer(r"\S+", question):
-            text = word.group().rstrip(".,;:!?")
-            proposal = _checked(parameter, text, word.start(), word.start() + len(text), 2.0)
-            if proposal.problem is None:
-                found.append(proposal)
+        found.extend(_formed(parameter, reading))
         return found
     if not found and place.before:
         found.extend(_after_same_word(place, reading))
+    return found
+
+
+def _formed(parameter: Parameter, reading: Reading) -> list[Proposal]:
+    """The words that match the parameter's pattern, at most _MOST_TRIED of them are compared."""
+    if reading.matches is None:
+        return []
+    found: list[Proposal] = []
+    for word in itertools.islice(re.finditer(r"\S+", reading.text), _MOST_TRIED):
+        text = word.group().rstrip(".,;:!?")
+        start = word.start()
+        proposal = _checked(parameter, text, start, start + len(text), 2.0, matches=reading.matches)
+        if proposal.problem is None:
+            found.append(proposal)
     return found
 
 

@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pgask_server.answer.value import DISPLAYS
-from pgask_server.errors import QuestionInvalid
+from pgask_server.chunk import is_blank
+from pgask_server.errors import (
+    ConfigurationError,
+    ModelMalformed,
+    ModelRefused,
+    ModelUnavailable,
+    QuestionInvalid,
+)
 from pgask_server.question.link import check_column
 from pgask_server.question.mask import masked_prompt
 from pgask_server.question.parameter import Parameter, parse_parameters, places
@@ -33,6 +40,15 @@ _TYPES: Mapping[str, str] = {
     "timestamp": "timestamp",
 }
 """What a parameter's value is to PostgreSQL."""
+
+
+_LONGEST_PROMPT = 2000
+_LONGEST_LABEL = 200
+"""Characters."""
+
+
+Prepared = tuple[object, ...]
+"""The arguments of pgask._store_question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,24 +74,32 @@ def check(
     params: str,
     display: str | None,
     search_path: str | None = None,
-    phrasings: Sequence[str] = (),
+    phrasings: Sequence[object] = (),
+    label: str | None = None,
 ) -> Draft:
     """Check a question's parts, its statements by PostgreSQL itself.
 
     search_path: where the statements' names are looked up; None: in pg_catalog alone.
     Raises QuestionInvalid, StatementRefused, StatementInvalid.
     """
+    _check_length("the canonical prompt", canonical_prompt, _LONGEST_PROMPT)
+    _check_length("the label", label or "", _LONGEST_LABEL)
     prompt = " ".join(canonical_prompt.split())
-    if not prompt:
+    if is_blank(prompt):
         raise QuestionInvalid("the canonical prompt is blank")
+    texts = _phrasings(phrasings)
     statements = _statements(sqls, display)
-    parameters = parse_parameters(params, prompt, [statement["sql"] for statement in statements])
+    described = _decoded("params", params)
+    parameters = parse_parameters(
+        # It would take a text for JSON once more.
+        None if isinstance(described, str) else described,
+        prompt,
+        [statement["sql"] for statement in statements],
+    )
     for parameter in parameters:
         if parameter.column is not None:
             check_column(db, parameter.name, parameter.column)
-    for phrasing in phrasings:
-        if not phrasing.strip():
-            raise QuestionInvalid("a phrasing is blank")
+    for phrasing in texts:
         if unknown := set(places(phrasing)) - {parameter.name for parameter in parameters}:
             raise QuestionInvalid(
                 f"a phrasing names the undeclared parameter {{{min(unknown)}}}", detail=phrasing
@@ -105,13 +129,41 @@ def check(
         derived_sqls=json.dumps(derived),
         params=params,
         fingerprint=" ".join(fingerprints) or None,
-        phrasings=json.dumps(list(phrasings)),
-        masked=_masked(prompt, phrasings, parameters),
+        phrasings=json.dumps(texts),
+        masked=_masked(prompt, texts, parameters),
     )
 
 
-def save(
-    db: Database,
+def _check_length(what: str, text: str, most: int) -> None:
+    if len(text) > most:
+        raise QuestionInvalid(
+            f"{what} is too long",
+            detail=f"It has {len(text):,} characters; the limit is {most:,}.",
+        )
+
+
+def _phrasings(given: Sequence[object]) -> list[str]:
+    texts: list[str] = []
+    for phrasing in given:
+        if not isinstance(phrasing, str):
+            raise QuestionInvalid("a phrasing is not a text", hint="Write a plain list of texts.")
+        if is_blank(phrasing):
+            raise QuestionInvalid("a phrasing is blank")
+        _check_length("a phrasing", phrasing, _LONGEST_PROMPT)
+        texts.append(phrasing)
+    return texts
+
+
+def _decoded(what: str, text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise QuestionInvalid(f"{what} is not JSON", detail=str(error)) from error
+    except RecursionError:
+        raise QuestionInvalid(f"{what} is nested too deeply") from None
+
+
+def prepare(
     embed: Embed,
     model: str,
     draft: Draft,
@@ -119,10 +171,27 @@ def save(
     scope_key: str,
     notes: str | None,
     is_shared: bool,
-) -> str:
-    """Store a draft in the name of the caller; its id."""
+) -> Prepared:
+    """All that is stored of a draft. Raises QuestionInvalid, and what the model raises."""
     if not scope_key.strip():
         raise QuestionInvalid("the scope key is blank", hint="Use 'global' for everywhere.")
+    return (
+        label,
+        draft.canonical_prompt,
+        draft.phrasings,
+        _vector(embed, draft.masked),
+        model,
+        draft.derived_sqls,
+        draft.params,
+        draft.fingerprint,
+        scope_key.strip(),
+        is_shared,
+        notes,
+    )
+
+
+def store(db: Database, prepared: Prepared) -> str:
+    """Store a draft in the name of the caller; its id. The current user must be the owner."""
     stored = db.execute(
         "select pgask._store_question($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) as id",
         (
@@ -138,28 +207,30 @@ def save(
             "boolean",
             "text",
         ),
-        (
-            label,
-            draft.canonical_prompt,
-            draft.phrasings,
-            _vector(embed, draft.masked),
-            model,
-            draft.derived_sqls,
-            draft.params,
-            draft.fingerprint,
-            scope_key.strip(),
-            is_shared,
-            notes,
-        ),
+        prepared,
     )
     return str(stored[0]["id"])
 
 
-def refresh_builtin(db: Database, embed: Embed | None, model: str) -> None:
+def refresh_builtin(db: Database, embed: Embed, model: str) -> None:
     """Store the built-in questions, changed ones anew; the current user must be the owner.
 
-    embed: None where no model can be opened now: then vectors come with the next pass of work().
+    A vector that still fits is kept: the installer holds locks that no wait for a model may
+    prolong. Once the model fails it is not asked again; what lacks a vector then gets it from the
+    next pass of work().
     """
+    fails = False
+
+    def vector(draft: Draft) -> str | None:
+        nonlocal fails
+        if fails:
+            return None
+        try:
+            return _vector(embed, draft.masked)
+        except (ConfigurationError, ModelUnavailable, ModelRefused, ModelMalformed):
+            fails = True
+            return None
+
     major = db.execute(
         "select (pg_catalog.current_setting('server_version_num')::integer / 10000)::text as major"
     )
@@ -169,7 +240,8 @@ def refresh_builtin(db: Database, embed: Embed | None, model: str) -> None:
         str(row["label"]): row
         for row in db.execute(
             "select q.label, q.canonical_prompt, q.phrasings, q.params, q.notes,"
-            " q.embedding_model, q.derived_sqls, q.schema_fingerprint"
+            " q.embedding_model, q.derived_sqls, q.schema_fingerprint,"
+            " q.query_vector::pg_catalog.text as vector"
             " from pgask.nl_query q where q.status = 'system'"
         )
     }
@@ -190,6 +262,10 @@ def refresh_builtin(db: Database, embed: Embed | None, model: str) -> None:
             None,
             phrasings=json.loads(str(question["phrasings"])),
         )
+        kept = None
+        if old is not None and old["embedding_model"] == model and _is_same_text(question, old):
+            kept = old["vector"]
+        stored = kept or vector(draft)
         db.execute(
             "select pgask._store_builtin_question($1, $2, $3, $4, $5, $6, $7, $8, $9)",
             ("text", "text", "jsonb", "text", "text", "jsonb", "jsonb", "text", "text"),
@@ -197,8 +273,8 @@ def refresh_builtin(db: Database, embed: Embed | None, model: str) -> None:
                 question["label"],
                 draft.canonical_prompt,
                 draft.phrasings,
-                None if embed is None else _vector(embed, draft.masked),
-                None if embed is None else model,
+                stored,
+                None if stored is None else model,
                 draft.derived_sqls,
                 draft.params,
                 made_for,
@@ -224,13 +300,15 @@ def _is_unchanged(question: Row, stored: Row) -> bool:
         for s in json.loads(str(stored["derived_sqls"]))
     ]
     return (
-        written == kept
-        and question["canonical_prompt"] == stored["canonical_prompt"]
-        and question["notes"] == stored["notes"]
-        and all(
-            json.loads(str(question[name])) == json.loads(str(stored[name]))
-            for name in ("phrasings", "params")
-        )
+        written == kept and question["notes"] == stored["notes"] and _is_same_text(question, stored)
+    )
+
+
+def _is_same_text(question: Row, stored: Row) -> bool:
+    """Whether the texts behind a built-in question's vector are as they are written."""
+    return question["canonical_prompt"] == stored["canonical_prompt"] and all(
+        json.loads(str(question[name])) == json.loads(str(stored[name]))
+        for name in ("phrasings", "params")
     )
 
 
@@ -275,10 +353,7 @@ def _vector(embed: Embed, masked: Sequence[str]) -> str:
 
 def _statements(sqls: str, display: str | None) -> list[dict[str, str]]:
     """The statements with display and title; plain strings are statements too."""
-    try:
-        given: object = json.loads(sqls)
-    except ValueError as error:
-        raise QuestionInvalid("sqls is not JSON", detail=str(error)) from error
+    given = _decoded("sqls", sqls)
     if not isinstance(given, list):
         raise QuestionInvalid("sqls is not a list", hint='Write [{"sql": "select ..."}].')
     statements: list[dict[str, str]] = []

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from pgask_server.errors import PgaskError
 from pgask_server.question.mask import exact_key, masked_prompt
 from pgask_server.question.parameter import Parameter, parse_parameters
 from pgask_server.question.place import Prompt, read_prompt
@@ -30,7 +31,7 @@ _MOST_KEPT = 2000
 _NEAREST = """
 select q.id::pg_catalog.text as id, q.revision, q.similarity,
     current_user::pg_catalog.text as role, pg_catalog.now()::pg_catalog.text as now,
-    current_date::pg_catalog.text as today
+    pg_catalog.to_char(current_date, 'YYYY-MM-DD') as today
 from pgask._nearest_questions($1, $2, $3, $4) q"""
 
 _SAVED = """
@@ -132,7 +133,11 @@ class SavedQuestions:
         unknown = [n.id for n in near if (n.id, n.revision) not in self._kept]
         if unknown:
             for row in db.execute(_SAVED, ("uuid[]",), (unknown,)):
-                saved = read_saved(row)
+                try:
+                    saved = read_saved(row)
+                except PgaskError:
+                    # Written by a later version, or by hand: the other questions are not worse.
+                    continue
                 self._kept[saved.id, cast("str", row["revision"])] = saved
         found: list[Saved] = []
         for one in near:

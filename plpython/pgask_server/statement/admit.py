@@ -24,23 +24,29 @@ _MOST = 512
 
 _Key = tuple[str, tuple[str, ...]]
 
-_VERDICTS: weakref.WeakKeyDictionary[Database, OrderedDict[_Key, float]] = (
+_VERDICTS: weakref.WeakKeyDictionary[Database, OrderedDict[_Key, tuple[float, bool]]] = (
     weakref.WeakKeyDictionary()
 )
+"""When each was admitted, and whether it was checked then or taken on trust."""
 
 
-def remember(db: Database, canonical: str, types: Sequence[str]) -> None:
-    """The statement has just been checked."""
+def remember(db: Database, canonical: str, types: Sequence[str], *, checked: bool = True) -> None:
+    """The statement has just been checked, or was taken on trust by who is the user now."""
     verdicts = _VERDICTS.setdefault(db, OrderedDict())
     key = (canonical, tuple(types))
-    verdicts[key] = time.monotonic()
+    verdicts[key] = time.monotonic(), checked
     verdicts.move_to_end(key)
     if len(verdicts) > _MOST:
         verdicts.popitem(last=False)
 
 
 def last_checked(db: Database, canonical: str, types: Sequence[str]) -> float | None:
-    """When this session checked the statement, by time.monotonic(); None: never."""
+    """When this session admitted the statement, by time.monotonic(); None: never."""
+    verdict = _verdict(db, canonical, types)
+    return None if verdict is None else verdict[0]
+
+
+def _verdict(db: Database, canonical: str, types: Sequence[str]) -> tuple[float, bool] | None:
     verdicts = _VERDICTS.get(db)
     return None if verdicts is None else verdicts.get((canonical, tuple(types)))
 
@@ -48,23 +54,26 @@ def last_checked(db: Database, canonical: str, types: Sequence[str]) -> float | 
 def admit(db: Database, canonical: str, types: Sequence[str]) -> None:
     """Check the statement unless that was done just now. Raises StatementRefused and others.
 
-    Where nothing can be written, and so nothing analysed, the text of a question that is saved
-    and visible to the current user is taken: it was checked when it was saved.
+    Where nothing can be written, and so nothing analysed, the text of a saved question is taken
+    if nobody but an administrator, or the current user, can have written it; see _is_trusted.
     """
-    checked = last_checked(db, canonical, types)
-    if checked is not None and time.monotonic() < checked + _SECONDS:
+    when, checked = _verdict(db, canonical, types) or (0.0, False)
+    # What one user trusts says nothing to the next one, of SET ROLE or a SECURITY DEFINER function.
+    if checked and time.monotonic() < when + _SECONDS:
         return
     # Here, since analyse itself remembers its verdicts here.
     from pgask_server.statement import analyse
 
-    if _is_writable(db):
+    writable = _is_writable(db)
+    if writable:
         analyse.verify(db, canonical, types)
-    elif not _is_saved(db, canonical):
+    elif not _is_trusted(db, canonical, types):
         raise StatementRefused(
-            "a new statement cannot be checked in a read-only transaction or on a standby",
-            hint="Save it as a question on the primary first.",
+            "the statement cannot be checked in a read-only transaction or on a standby",
+            detail="There only approved and built-in questions and your own drafts run.",
+            hint="Ask outside of it, on the primary, or have the question approved.",
         )
-    remember(db, canonical, types)
+    remember(db, canonical, types, checked=writable)
 
 
 def _is_writable(db: Database) -> bool:
@@ -74,11 +83,27 @@ def _is_writable(db: Database) -> bool:
     return rows[0]["writable"] is True
 
 
-def _is_saved(db: Database, canonical: str) -> bool:
-    rows = db.execute(
-        "select exists (select from pgask.nl_query q where q.derived_sqls operator(pg_catalog.@>)"
-        " pg_catalog.jsonb_build_array(pg_catalog.jsonb_build_object('canonical', $1))) as saved",
-        ["text"],
-        [canonical],
-    )
-    return rows[0]["saved"] is True
+_TRUSTED = """
+    select exists (
+        select
+        from pgask.nl_query q, pg_catalog.jsonb_array_elements(q.derived_sqls) s
+        where s operator(pg_catalog.->>) 'canonical' = $1
+            and s operator(pg_catalog.->) 'types' = pg_catalog.to_jsonb($2)
+            and q.retired_at is null
+            and (
+                q.status in ('approved', 'system')
+                or q.owner_id = pgask._my_profile() and pgask._caller() = current_user::text
+            )
+    ) as trusted
+"""
+
+
+def _is_trusted(db: Database, canonical: str, types: Sequence[str]) -> bool:
+    """Whether a question holds the statement that is approved, built in or one's own draft.
+
+    An editor can store a draft with any canonical text, and share it: it says nothing about what
+    others may safely run. One's own draft runs with no other rights than its author's, unless a
+    SECURITY DEFINER function asks: then its owner is the current user, who did not write it.
+    """
+    rows = db.execute(_TRUSTED, ["text", "text[]"], [canonical, list(types)])
+    return rows[0]["trusted"] is True

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pgask_server import settings
 from pgask_server.errors import StatementInvalid
@@ -56,6 +56,22 @@ class Analysed:
             },
             ensure_ascii=False,
         )
+
+
+def read_types(params: str) -> dict[str, str]:
+    """The jsonb text {name: type} as a dictionary. Raises StatementInvalid."""
+    try:
+        given: object = json.loads(params)
+    except (ValueError, RecursionError) as error:
+        raise StatementInvalid("params is not JSON", detail=str(error)) from error
+    if isinstance(given, dict):
+        entries = cast("dict[str, object]", given)
+        types = {name: kind for name, kind in entries.items() if isinstance(kind, str)}
+        if len(types) == len(entries):
+            return types
+    raise StatementInvalid(
+        "params does not give types by name", hint="""Write '{"year": "integer"}'."""
+    )
 
 
 def analyse(

@@ -16,7 +16,8 @@ from pgask_server.errors import StatementRefused
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pgask_server.statement.inspection import Function, Inspection, Relation
+    from pgask_server.statement.inspection import Inspection
+    from pgask_server.statement.reach import Function, Relation
 
 _LOOKS_ONLY = re.compile(
     r"""
@@ -122,7 +123,8 @@ def _refuse(refused: Sequence[tuple[Function, str]]) -> None:
         detail=" ".join(f"{f.signature} {why}." for f, why in refused[:5]),
         hint=None
         if own
-        else "It may be called by a view, an operator, a cast or the check of a type. An "
-        "administrator who trusts it adds it: select pgask.set_setting('allowed_functions', "
+        else "It may be called by a view, an operator, a cast, the default of an argument or the "
+        "check of a type. An administrator who trusts it adds it: select "
+        "pgask.set_setting('allowed_functions', "
         f"'{first.schema}.{first.name}').",
     )

@@ -45,8 +45,14 @@ def execute(
 
     Raises StatementRefused outside the read-only block and for a text that was not admitted.
     """
-    if len(arguments) != len(types):
-        raise StatementRefused(f"{len(types)} values are needed, {len(arguments)} were given")
+    _need(canonical, types, arguments, row_limit, cell_limit, milliseconds)
+    _need_as_many(types, arguments)
+    if row_limit < 0 or cell_limit < 1:
+        raise StatementRefused(
+            "the limits of a statement are not valid",
+            detail=f"row_limit is {row_limit}, cell_limit is {cell_limit}.",
+            hint="At least 0 rows and 1 character of a cell are kept.",
+        )
     checked = _need_admission(db, canonical, types)
     values = [_value(name, value) for name, value in zip(types, arguments, strict=True)]
     started = time.perf_counter()
@@ -74,6 +80,8 @@ def check_plan_cost(
     most: float,
 ) -> None:
     """Raise StatementTooCostly if the planner expects the statement to cost more than `most`."""
+    _need(canonical, types, arguments, milliseconds, most)
+    _need_as_many(types, arguments)
     _need_admission(db, canonical, types)
     values = [_value(name, value) for name, value in zip(types, arguments, strict=True)]
     rows = within(
@@ -115,6 +123,17 @@ def _take_the_pending_cancel(db: Database) -> None:
     except DatabaseError as error:
         if error.sqlstate != "57014":
             raise
+
+
+def _need(*given: object) -> None:
+    """Refuse the NULLs that SQL may hand in, whatever the types say."""
+    if any(value is None for value in given):
+        raise StatementRefused("a statement, its types, its values and its limits may not be null")
+
+
+def _need_as_many(types: Sequence[str], arguments: Sequence[str | None]) -> None:
+    if len(arguments) != len(types):
+        raise StatementRefused(f"{len(types)} values are needed, {len(arguments)} were given")
 
 
 def _need_admission(db: Database, canonical: str, types: Sequence[str]) -> float:
