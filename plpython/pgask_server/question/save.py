@@ -22,6 +22,7 @@ from pgask_server.errors import (
 from pgask_server.question.link import check_column
 from pgask_server.question.mask import masked_prompt
 from pgask_server.question.parameter import Parameter, parse_parameters, places
+from pgask_server.question.pattern import pattern_matcher
 from pgask_server.question.traits import statement_traits
 from pgask_server.statement.analyse import analyse
 from pgask_server.vector_literal import vector_literal
@@ -95,6 +96,7 @@ def check(
         None if isinstance(described, str) else described,
         prompt,
         [statement["sql"] for statement in statements],
+        pattern_matcher(db),
     )
     for parameter in parameters:
         if parameter.column is not None:
