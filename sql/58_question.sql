@@ -201,7 +201,9 @@ sqls: [{"sql": "select ... where year = :year", "display": "table|bar|line|pie|n
 read-only statement; :name stands for a parameter; names resolve by the caller''s search_path now.
 params: [{"name", "type": "integer|number|text|boolean|date|timestamp", "required" (default true
 without a default), "default", "min", "max", "values": [...], "column": "schema.table.column",
-"example"}]; a column makes a value of that column, also a misspelt one, bind from the words.
+"example", "pattern"}]; a column makes a value of that column, also a misspelt one, bind from the
+words; a pattern is a regular expression of PostgreSQL for the whole text, without back-references; a
+timestamp has no offset.
 label: a short name, unique among the caller''s. scope_key: the kind of screen (default global).
 display: for the statements that name none (default table). is_shared: others may run it.
 phrasings: other ways to put the question, with the same {name} places; they help to find it.

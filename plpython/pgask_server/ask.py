@@ -34,7 +34,7 @@ from pgask_server.errors import (
 from pgask_server.question.bind import Binding, clean_question
 from pgask_server.question.parameter import Parameter, json_value
 from pgask_server.statement.placeholder import scan
-from pgask_server.statement.run import Limits, run
+from pgask_server.statement.run import Limits, ValueOutOfRange, run
 
 if TYPE_CHECKING:
     from pgask_server.question.match import Candidate, Match, Matcher, Saved
@@ -171,13 +171,19 @@ def _run(db: Database, start: Answer, saved: Saved, binding: Binding, limits: As
     tables: list[ResultTable] = []
     for statement in saved.statements:
         arguments = cast("list[str]", statement["arguments"])
-        result = run(
-            db,
-            str(statement["canonical"]),
-            cast("list[str]", statement["types"]),
-            [binding.values[name] for name in arguments],
-            limits.statement,
-        )
+        try:
+            result = run(
+                db,
+                str(statement["canonical"]),
+                cast("list[str]", statement["types"]),
+                [binding.values[name] for name in arguments],
+                limits.statement,
+            )
+        except ValueOutOfRange as error:
+            name = arguments[error.position - 1]
+            if name in start.given:
+                raise
+            return _too_large(start, saved.parameters, name)
         title = statement.get("title")
         display = cast("Display", statement["display"])
         tables.append(
@@ -197,6 +203,29 @@ def _run(db: Database, start: Answer, saved: Saved, binding: Binding, limits: As
             for statement in saved.statements
         ),
         trusted=saved.status in ("approved", "system"),
+    )
+
+
+def _too_large(start: Answer, parameters: Sequence[Parameter], name: str) -> Answer:
+    """A number in the question that a statement cannot take counts as not said."""
+    return replace(
+        start,
+        outcome="missing_parameter",
+        params={**start.params, name: None},
+        bound={key: value for key, value in start.bound.items() if key != name},
+        missing_parameters=tuple(
+            MissingParameter(
+                name=parameter.name,
+                type=parameter.type,
+                example=None
+                if parameter.example is None
+                else json_value(parameter, parameter.example),
+                values=parameter.values,
+            )
+            for parameter in parameters
+            if parameter.name == name
+        ),
+        warnings=(*start.warnings, f"{name}: {start.bound[name]} is not taken. It is too large."),
     )
 
 

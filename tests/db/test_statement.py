@@ -517,7 +517,7 @@ def test_the_package_says_which_value_is_wrong_and_what_happened(shop: Connectio
         from pgask_server.statement.run import Limits, run
         for sql, types, values, limits in (
             ("SELECT $1, $2", ["integer", "date"], ["1", "2024-13-01"], None),
-            ("SELECT $1", ["integer"], ["99999999999"], None),
+            ("SELECT $1", ["integer"], ["99999999999999999999"], None),
             ("SELECT $1", ["boolean"], ["maybe"], None),
             ("SELECT $1", ["text"], [chr(0)], None),
             ("SELECT 1", ["text"], [], None),

@@ -22,6 +22,7 @@ from pgask_server.question.bind import (
 from pgask_server.question.evidence import Asked, weigh
 from pgask_server.question.link import ValueLinker, Viewer
 from pgask_server.question.mask import exact_key, masked_prompt, masked_question
+from pgask_server.question.pattern import pattern_matcher
 from pgask_server.question.saved import Neighbour, Saved, SavedQuestions, Vector, nearest
 from pgask_server.question.score import (
     DEFAULT_MARGIN,
@@ -161,7 +162,11 @@ class Matcher:
         if around is None:
             return Match(warnings=warnings)
         viewer = Viewer(around.role, around.transaction)
-        reading = read_question(text, today or datetime.date.fromisoformat(around.today[:10]))
+        reading = read_question(
+            text,
+            today or datetime.date.fromisoformat(around.today[:10]),
+            pattern_matcher(db),
+        )
 
         def search(vector: Vector) -> list[Near]:
             found = nearest(db, vector, model, scope_key, CANDIDATES)
@@ -277,7 +282,11 @@ class Matcher:
             if parameter.name in given:
                 try:
                     checked.update(
-                        check_given(saved.parameters, {parameter.name: given[parameter.name]})
+                        check_given(
+                            saved.parameters,
+                            {parameter.name: given[parameter.name]},
+                            reading.matches,
+                        )
                     )
                 except ParameterInvalid:
                     checked[parameter.name] = None
@@ -335,7 +344,7 @@ class Matcher:
     ) -> Match:
         accepted = found.accepted
         if accepted is not None:
-            check_given(accepted.saved.parameters, given)
+            check_given(accepted.saved.parameters, given, reading.matches)
             binding = with_nearest(
                 db, accepted.saved.parameters, reading, accepted.binding, self.linker, viewer
             )
