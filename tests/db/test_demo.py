@@ -180,3 +180,22 @@ def test_every_saved_question_runs_with_its_examples(loaded: tuple[Client, str])
         answer = client.ask(prompt)
         assert answer.label == question.label, prompt
         assert answer.outcome == "answered", prompt
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "how many customers do not live in France?",
+        "how many orders from Germany were not returned?",
+        "how many orders from Germany and France have been returned?",
+        "how many orders from Germany were returned in 2024?",
+        "average order value in 2024 in Germany",
+        "average order value in 2024 compared with 2025",
+        "top 5 products in Furniture except desks in 2025",
+    ],
+)
+def test_what_a_saved_question_cannot_know_is_not_answered_by_it(
+    loaded: tuple[Client, str], question: str
+) -> None:
+    answer = loaded[0].ask(question)
+    assert not answer.tables, answer.text

@@ -351,8 +351,9 @@ def test_a_statement_of_many_rows_enqueues_each_once_also_over_waiting_jobs(
 
 
 def test_a_key_that_is_no_key_never_breaks_the_application(kb: Connection) -> None:
-    kb.execute("create table kb.loose (code text, body text)")
-    kb.execute("select pgask.register_source('kb.loose', '{{body}}', key_columns => '{code}')")
+    kb.execute("create table kb.loose (code text primary key, body text)")
+    kb.execute("select pgask.register_source('kb.loose', '{{body}}')")
+    kb.execute("alter table kb.loose drop constraint loose_pkey, alter code drop not null")
     kb.execute("insert into kb.loose values ('a', 'x'), ('a', 'y'), (null, 'z')")
     kb.execute("insert into kb.loose select 'a', 'x' from generate_series(1, 1000)")
     kb.execute("update kb.loose set body = body || '!'")

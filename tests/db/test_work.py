@@ -230,7 +230,11 @@ def test_a_source_that_cannot_be_read_or_is_locked_stops_no_other(
         "select pgask.register_source('kb.odd_view', '{{body}} {{x}}', key_columns => '{id}')"
     )
     kb.execute("insert into kb.odd select i, 'odd ' || i from generate_series(1, 4) i")
-    kb.execute("select pgask.enqueue('kb.odd_view', '{1,2,3,4,not a number}')")
+    kb.execute("select pgask.enqueue('kb.odd_view', '{1,2,3,4}')")
+    kb.execute(
+        "insert into pgask.embedding_job (source_schema, source_table, source_id)"
+        " values ('kb', 'odd_view', 'not a number')"
+    )
     kb.execute("insert into kb.note values (10, 'ten')")
     kb.execute("call pgask.work()")
     assert _embedded(kb) == ["1", "3", "4", "10"]

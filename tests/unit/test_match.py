@@ -11,7 +11,7 @@ import pytest
 from pgask_server.question.mask import exact_key, masked_prompt, masked_question
 from pgask_server.question.parameter import Parameter, ParameterType
 from pgask_server.question.score import Evidence, Surroundings, acceptable, confidence, rank_score
-from pgask_server.question.shape import contradictions, opposites, turned
+from pgask_server.question.shape import contradictions, opposites, restrictions, turned
 from pgask_server.question.traits import statement_traits
 
 SURE = Evidence(
@@ -26,6 +26,7 @@ SURE = Evidence(
     contradictions=0,
     opposites=0,
     turned=0,
+    restrictions=0,
 )
 
 
@@ -120,3 +121,25 @@ def test_courtesies_do_not_make_another_sentence() -> None:
 def test_the_order_follows_similarity_words_and_values() -> None:
     assert rank_score(SURE) > rank_score(replace(SURE, similarity=0.8))
     assert rank_score(SURE) > rank_score(replace(SURE, leftover=1, similarity=0.95))
+
+
+@pytest.mark.parametrize(
+    ("question", "prompt", "expected"),
+    [
+        ("how many customers do not live in France?", "How many customers live in {country}?", 1),
+        ("customers who didn't order", "How many customers live in {country}?", 1),
+        ("how many joined before 2024?", "How many customers joined in {year}?", 1),
+        ("how many joined between 2022 and 2024?", "How many customers joined in {year}?", 1),
+        ("top products except desks", "Top {n} products", 1),
+        ("2024 compared with 2025", "Average order value in {year}", 1),
+        ("orders of more than 100", "How many orders are there?", 1),
+        ("which foreign keys have no index?", "Foreign keys without an index", 0),
+        ("which indexes are never used?", "Which indexes are unused?", 0),
+        ("orders since March", "Orders after {day}", 0),
+        ("how many customers joined in 2024?", "How many customers joined in {year}?", 0),
+    ],
+)
+def test_a_restriction_that_the_prompt_does_not_make_is_seen(
+    question: str, prompt: str, expected: int
+) -> None:
+    assert restrictions(question, prompt) == expected

@@ -8,7 +8,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pgask_server.question.score import Evidence
-from pgask_server.question.shape import contradictions, differences, opposites, turned
+from pgask_server.question.shape import (
+    contradictions,
+    differences,
+    opposites,
+    restrictions,
+    turned,
+)
 from pgask_server.question.words import (
     STOP_WORDS,
     Word,
@@ -78,6 +84,7 @@ def weigh(
         contradictions=len(contradictions(masked, said, saved.traits)),
         opposites=opposites(masked, said),
         turned=turned(masked, said),
+        restrictions=restrictions(masked, said),
     )
 
 

@@ -46,7 +46,8 @@ class Evidence:
     has; explained: which share of the question's the prompt or the statements have.
     filled: all required parameters have a value, and there is one; missing: how many have none.
     leftover: numbers and names of either text that nothing in the other explains.
-    differences, contradictions, opposites, turned: see shape.py.
+    differences, contradictions, opposites, turned: see shape.py. restrictions: how many kinds of
+    restriction ("not", "before", "more than") the question makes and the prompt does not.
     """
 
     similarity: float
@@ -60,6 +61,7 @@ class Evidence:
     contradictions: int
     opposites: int
     turned: int
+    restrictions: int
 
 
 def rank_score(evidence: Evidence) -> float:
@@ -140,6 +142,10 @@ def acceptable(evidence: Evidence, around: Surroundings, threshold: float, margi
     if around.lead < margin or evidence.similarity < OFFERED:
         return False
     if evidence.opposites or evidence.turned > 1:
+        return False
+    # Something was said that the saved statement cannot know: no likeness of the rest makes its
+    # result the answer.
+    if evidence.restrictions or evidence.leftover:
         return False
     sure = confidence(evidence, around)
     if sure >= threshold:

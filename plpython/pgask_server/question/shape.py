@@ -137,6 +137,34 @@ def statement_words(sqls: Sequence[str]) -> frozenset[str]:
     return frozenset(words)
 
 
+_RESTRICTIONS = tuple(
+    re.compile(rf"\b(?:{words})\b", re.IGNORECASE)
+    for words in (
+        (
+            r"not|never|no|without|except|excluding|excl|neither|nor|none|outside|other than|"
+            r"apart from|unless|\w+n['’]t|cannot"
+        ),
+        r"before|earlier than|until|till|up to|by the end of",
+        r"after|later than|since|from \S+ on(?:wards)?",
+        r"between",
+        r"more than|greater than|at least|above|over|exceeding",
+        r"less than|fewer than|at most|below|under",
+        r"versus|vs|compared?(?: (?:to|with))?|comparison",
+    )
+)
+_DENIED = re.compile(r"\b(?:un\w+|lack\w*|miss(?:ing|es)?)\b", re.IGNORECASE)
+
+
+def restrictions(question: str, prompt: str) -> int:
+    """How many kinds of restriction the question makes of which the prompt says nothing: then the
+    saved statement does not make them either, however alike the rest is."""
+    found = 0
+    for at, pattern in enumerate(_RESTRICTIONS):
+        if pattern.search(question) and not pattern.search(prompt):
+            found += not (at == 0 and _DENIED.search(prompt))
+    return found
+
+
 @lru_cache(maxsize=1024)
 def _direction_words(text: str) -> frozenset[str]:
     words = {word.folded for word in split_words(text)}

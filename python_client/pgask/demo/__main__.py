@@ -90,8 +90,10 @@ def show(client: Client, console: Console) -> None:
     info = client.connection.info
     console.print()
     console.rule("Your turn", align="left")
-    server = f"psql -h {info.host} -p {info.port} -U {info.user} {info.dbname}"
-    console.print(f"Open the database, by [bold]make psql[/bold] or [bold]{escape(server)}[/bold]:")
+    console.print(
+        f"Open the database {escape(info.dbname)}, for the private one by [bold]make psql[/bold],"
+        " and type"
+    )
     for statement in (
         "\\a \\t",
         "select ask('how did revenue develop in 2025?');",
