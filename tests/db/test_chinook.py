@@ -17,7 +17,7 @@ pytestmark = [
     ),
 ]
 
-MEASURED_RIGHT = 11
+MEASURED_RIGHT = 8
 MEASURED_WRONG = 0
 """Of thirty, as docs/benchmarks.md reports them."""
 
@@ -32,7 +32,7 @@ def test_a_phrasing_is_answered_as_plain_sql_answers_it_or_asked_back(client: Cl
     assert len(of_saved) == 30
     wrong = [v for v in of_saved if v.outcome == "wrong"]
     assert len(wrong) <= MEASURED_WRONG, wrong
-    assert chinook.count(of_saved)["right"] >= MEASURED_RIGHT - 2, verdicts
+    assert chinook.count(of_saved)["right"] >= MEASURED_RIGHT, verdicts
 
     none_is_saved = [verdict for verdict in verdicts if not verdict.asked.label]
     assert [v for v in none_is_saved if v.outcome == "wrong"] == []
