@@ -110,23 +110,17 @@ class _Pass:
         self.db.commit()
 
     def _claim(self, batch: int) -> Sequence[Row]:
-        try:
-            jobs = self.db.execute(
-                "select * from pgask._claim($1, $2, pg_catalog.make_interval(secs => $3),"
-                " $4, $5, $6)",
-                ("text", "integer", "double precision", "text", "text", "text[]"),
-                (
-                    self.worker,
-                    batch,
-                    self.limits.lease_seconds,
-                    *(self.only or (None, None)),
-                    sorted(self.put_off),
-                ),
-            )
-        except DatabaseError as error:
-            if error.sqlstate != ModelUnavailable.sqlstate:
-                raise
-            raise ModelUnavailable(error.message) from None
+        jobs = self.db.execute(
+            "select * from pgask._claim($1, $2, pg_catalog.make_interval(secs => $3), $4, $5, $6)",
+            ("text", "integer", "double precision", "text", "text", "text[]"),
+            (
+                self.worker,
+                batch,
+                self.limits.lease_seconds,
+                *(self.only or (None, None)),
+                sorted(self.put_off),
+            ),
+        )
         self.db.commit()
         return jobs
 
